@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ RELEASED = Path(__file__).with_name("released_clauses.txt")
 def line_of(c: clauses.Clause) -> str:
     """Its line in that file."""
     forms = {u.form for u in traceability.uses(c.id)}
-    return f"{c.id} {','.join(form for form in clauses.FORMS if form in forms)} {c.sentence}\n"
+    named = ",".join(traceability.operations(c.id)) or traceability.NO_OPERATION
+    return f"{c.id} {','.join(form for form in clauses.FORMS if form in forms)} {named} {c.sentence}\n"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,7 +76,7 @@ def common(a: str, b: str) -> float:
 def test_a_released_clause_keeps_its_id(subsystem: Subsystem) -> None:
     """No id is gone, and none has moved to another rule: what is nearest to its sentence then is its sentence now."""
     now = {c.id: c.sentence for c in subsystem.clauses}
-    for id, (_, then) in traceability.released().items():
+    for id, (_, _, then) in traceability.released().items():
         if id.startswith(f"{subsystem.prefix}-"):
             assert id in now, f"{id} was released: {then}"
             nearest = max(now, key=lambda n: common(then, now[n]))
@@ -86,6 +88,30 @@ def test_a_released_clause_keeps_its_forms(subsystem: Subsystem) -> None:
     """What a form is asked for by can go with it, such as a rule of the audit with all its reports: not from here."""
     found = {c.id: gone for c in subsystem.clauses if (gone := traceability.lost(c))}
     assert found == {}, "they had these forms; see CONTRIBUTING, Clause ids"
+
+
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS, ids=lambda s: s.name)
+def test_a_released_clause_keeps_its_operations(subsystem: Subsystem) -> None:
+    found = {c.id: gone for c in subsystem.clauses if (gone := traceability.unnamed(c))}
+    assert found == {}, "these operations named them; see CONTRIBUTING, Clause ids"
+
+
+@pytest.mark.parametrize(
+    "c", [c for s in SUBSYSTEMS for c in s.clauses if c.id in traceability.released()], ids=lambda c: c.id
+)
+def test_an_operation_that_names_a_clause_no_more_is_missed(c: clauses.Clause, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other: what still names the clause does not take its place."""
+    then = traceability.released()[c.id].operations
+    assert then == {*traceability.operations(c.id)}, "written down by python -m tests.test_clauses"
+    for before, machine in traceability._machines(c.id[:3]):
+        for name, op in list(machine.operations.items()):
+            if c.id in op.clauses:
+                left = replace(op, clauses=tuple(id for id in op.clauses if id != c.id))
+                with monkeypatch.context() as m:
+                    m.setitem(machine.operations, name, left)
+                    assert traceability.unnamed(c) == [before + name]
+                    said = f"{c.id} is not named by {before + name} any more; in tests/released_clauses.txt it is"
+                    assert said in traceability.withdrawn(c.id)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -15,7 +16,10 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -233,3 +237,63 @@ def test_a_class_is_named_by_a_noun() -> None:
     assert named == []
     assert all(map(PARTICIPLE.fullmatch, ("Judged", "Shown", "Told", "Made", "_Kept")))
     assert not PARTICIPLE.fullmatch("AuditResult")
+
+
+ALIKE = {
+    "CHAPTER": "of each spec its own",
+    "DIRECTORY": "where a driver has its files: of each its own",
+    "INT_BITS": "of a varint, and of a number in a text",
+    "KEY": "a column of the explorer's table, and of the audit's",
+    "LOG_OVERHEAD": "the compiled decoder is an implementation of its own, compared with the other one",
+    "MAGIC_END": "the scan reads segments by itself, as the segment's own recovery does",
+    "NO_EPOCH": "of a producer, and of a leader",
+    "OVERHEAD": "see LOG_OVERHEAD",
+    "VERSION": "of each file format its own",
+    "WORD": "a word of a packed state, and one that compiled code computes in",
+}
+"""Constants of one name and value that mean several things, or that two implementations state apart."""
+PLAIN = (int, float, str, bytes, tuple, list, dict, set, frozenset, re.Pattern)
+
+
+def constants(text: str) -> Iterator[str]:
+    """The names of a module's constants, but of those that are another module's: `NONE = legacy.NONE`."""
+    for n in ast.parse(text).body:
+        if not isinstance(n, ast.Assign | ast.AnnAssign) or n.value is None:
+            continue
+        for target in n.targets if isinstance(n, ast.Assign) else [n.target]:
+            pairs = [(target, n.value)]
+            if isinstance(target, ast.Tuple):
+                values = n.value.elts if isinstance(n.value, ast.Tuple) else [n.value] * len(target.elts)
+                pairs = list(zip(target.elts, values, strict=True))
+            for name, value in pairs:
+                of_another = isinstance(value, ast.Attribute) and isinstance(name, ast.Name) and value.attr == name.id
+                if isinstance(name, ast.Name) and name.id.isupper() and not of_another:
+                    yield name.id
+
+
+def test_a_constant_is_defined_once() -> None:
+    """But for a spec and its implementation: each states it by itself, or one mistake would be in both."""
+    found: dict[tuple[str, type[Any], str], list[str]] = defaultdict(list)
+    for folder in ("src/kafkaspec", "spec", "impl", "audits", "models"):
+        base = ROOT / folder if folder.startswith("src") else ROOT
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            parts = file.relative_to(base).with_suffix("").parts
+            names = [] if file.name == "__main__.py" else [*constants(file.read_text("utf-8"))]
+            module = importlib.import_module(".".join(("kafkaspec", *parts))) if names else None
+            for name in names:
+                value = getattr(module, name)
+                if isinstance(value, PLAIN):
+                    found[name, type(value), repr(value)].append(".".join(parts))
+    twice: dict[str, list[str]] = {}
+    for (name, _, _), where in found.items():
+        of_specs = [w for w in where if w.startswith("spec.")]
+        of_others = [w for w in where if not w.startswith("spec.")]
+        if len(of_specs) > 1 or len(of_others) > 1:
+            twice[name] = where
+    assert {name: where for name, where in twice.items() if name not in ALIKE} == {}
+    assert ALIKE.keys() <= twice.keys(), "a reason that is of none"
+
+
+def test_a_constant_that_is_another_module_s_is_no_definition() -> None:
+    text = "A, B = other.A, 2\nC: int = other.C\nD: int = other.E\nF, G = range(2)\nlower = 1\nH = I = 3\n"
+    assert [*constants(text)] == ["B", "D", "F", "G", "H", "I"]

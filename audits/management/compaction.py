@@ -31,7 +31,7 @@ from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.contract.machine import ByName
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, open_regular
-from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.impl.common.rows import ABORT, COMMIT, Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.common.record_format import (
@@ -64,7 +64,6 @@ PARTS_BITS = 6
 MOST_LOOKS = 2000
 """Groups of equal hashes of which the keys are read."""
 HAS_KEY, CONTROL_RECORD = 1, 4
-ABORT, COMMIT = 0, 1
 
 
 class Keys:

@@ -46,7 +46,7 @@ from kafkaspec.impl.common.kernels import (
     PRODUCER_ID,
     SIZE,
 )
-from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.impl.common.rows import ABORT, COMMIT, Chunk, Ending
 from kafkaspec.impl.storage.producer_state import (
     ENTRY_SIZE,
     HEAD_SIZE,
@@ -66,7 +66,6 @@ from kafkaspec.spec.common.record_format import decode as decode_batch
 EXPIRATION_MS = 86_400_000
 """producer.id.expiration.ms, as Kafka has it unless it is told otherwise"""
 MOST_PRODUCERS = 1 << 17
-ABORT, COMMIT = 0, 1
 NOWHERE = 2**62
 DOUBT = 2**36
 """as many offsets are missing as anything may need; so few that no log has room for LONG_MAX of them"""

@@ -27,9 +27,9 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.storage import replicas as spec
 
-LARGEST = 2**63 - 1
 MOST_HOLES = 1000
 """of damage in one log, beyond which there is nothing to compare"""
 
@@ -107,7 +107,7 @@ class Side:
 
     def reach(self) -> int:
         """All items up to this offset are there."""
-        return LARGEST if self.exhausted else int(self.items["offset"][-1]) if len(self.items) else -1
+        return LONG_MAX if self.exhausted else int(self.items["offset"][-1]) if len(self.items) else -1
 
     def more(self) -> None:
         """Read a chunk. Nothing waits to be compared any more."""
@@ -118,7 +118,7 @@ class Side:
             self.items = self._counting(of_records(chunk, number) if self.records else self._sound(chunk, number))
             if len(self.items):
                 return
-        self.items, self.held = self._counting(self._fitting(self.held, np.array([LARGEST]))), self.held[:0]
+        self.items, self.held = self._counting(self._fitting(self.held, np.array([LONG_MAX]))), self.held[:0]
         self.exhausted = True
 
     def _counting(self, items: NDArray[Any]) -> NDArray[Any]:

@@ -52,6 +52,8 @@ RECORD = np.dtype(
 """One row a record; filled for partitions where a check `needs_records`."""
 
 NO_TIMESTAMP = -1
+ABORT, COMMIT = 0, 1
+"""Of `control_type`."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkaspec.impl.common import kernels as k
+from kafkaspec.impl.common.rows import NO_TIMESTAMP
 
 Numbers = NDArray[np.int64]
 NULL = -1
@@ -108,7 +109,7 @@ def write_batches(
         raise ValueError("columns of different lengths, or batches of no record")
     if any(c.total != len(c.data) or (c.sizes < NULL).any() for c in columns):
         raise ValueError("sizes that are not those of the data")
-    if (times < k.NO_TIMESTAMP).any():
+    if (times < NO_TIMESTAMP).any():
         raise ValueError("a timestamp below -1")
     writer = _Writer(columns, times)
     head = writer.state[k.HEAD :]
@@ -158,7 +159,7 @@ class _Writer:
             state[k.FIRST], state[k.LAST], state[k.OUT] = first, last, bare.ctypes.data
             head[k.COUNT], head[k.LAST_OFFSET] = last - first, base + last - first - 1
             head[k.BASE_TIMESTAMP] = times[0]
-            head[k.MAX_TIMESTAMP] = append_time if append_time >= 0 else max(k.NO_TIMESTAMP, int(times.max()))
+            head[k.MAX_TIMESTAMP] = append_time if append_time >= 0 else max(NO_TIMESTAMP, int(times.max()))
             end = self.call["write"](state.ctypes.data)
             batch = np.frombuffer(
                 bytes(k.OVERHEAD) + compress(bare[: end - bare.ctypes.data].tobytes()), np.uint8

@@ -54,7 +54,7 @@ HIGHEST_CODEC, USED = 4, 127
 CONTROL_KEY = struct.Struct(">hh")
 END_MARKER = struct.Struct(">hi")
 NULL = b"\x01"
-INT_BITS, LONG_BITS = 32, 64
+INT_BITS = 32
 INT_VARINT, LONG_VARINT = 5, 10
 """Bytes of the longest varint."""
 INT_MASK, LONG_MASK = 2**32 - 1, 2**64 - 1

@@ -21,7 +21,7 @@ from kafkaspec.contract.codec import encode as as_json
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, RealDisk, SimulatedDisk
 from kafkaspec.impl.common.mapped_index import IndexFile, RealFile
-from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Batch, Encoder, control
+from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, LENGTH_AT, MAGIC, MAGIC_AT, Batch, Encoder, control
 from kafkaspec.impl.storage.offset_index import OffsetIndex
 from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.time_index import TimeIndex
@@ -33,12 +33,10 @@ from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
-NO_TIMESTAMP = -1
-LENGTH_AT, OVERHEAD = 8, 12
-"""The length's first byte; bytes of the base offset and the length, that the length does not count."""
-MAGIC_AT, MAGIC_END = 16, 17
-"""The magic byte; bytes up to it, it included."""
-MAGIC = 2
+OVERHEAD = 12
+"""Bytes of the base offset and the length, that the length does not count."""
+MAGIC_END = 17
+"""Bytes up to the magic byte, it included."""
 LEAST = 14
 """The smallest length that a batch of any format has."""
 CRC_FROM = 21

@@ -23,7 +23,8 @@ from kafkaspec.spec.common.record_reader import CORRUPT, INVALID
 from kafkaspec.spec.storage import validator as spec
 
 OFFSET_AND_SIZE = struct.Struct(">qi")
-MAGIC_AT, OLD_ATTRIBUTES_AT, OLD_TIME_AT, OLD_CRC_AT = 16, 17, 18, 12
+MAGIC_AT = v2.MAGIC_AT
+OLD_ATTRIBUTES_AT, OLD_TIME_AT, OLD_CRC_AT = 17, 18, 12
 LEAST_SIZE = 14
 OLD_OVERHEAD = {0: 26, 1: 34}
 """Bytes of a message of that format without key and value."""

@@ -14,11 +14,11 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.spec.common import legacy_format as legacy
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common import record_reader as reader
-from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, NotDecompressed, TooMuch, decompress
+from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.common.record_reader import CORRUPT, Denied
 
-NONE = CODEC_IDS["none"]
+NONE = legacy.NONE
 
 
 @dataclass(frozen=True)

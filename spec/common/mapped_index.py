@@ -16,6 +16,10 @@ from icontract import require
 from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.remembered import remembered
 
+FILES = "Kafka Internals, ch. 03, 'Data structures: the index files, field by field'"
+WRITING = "Kafka Internals, ch. 03, 'Writing into the segment & the sparse index'"
+ABSTRACT = "AbstractIndex, Kafka 4.3.0"
+
 Cell = tuple[int, int]
 """What a slot holds, as it is stored: two signed numbers."""
 UNWRITTEN: Cell = (0, 0)
@@ -26,6 +30,8 @@ WARM = 8192
 """Bytes at the end of an index that its lookups keep in memory."""
 MOST_RELATIVE = 2**31 - 1
 """A relative offset is stored in four bytes, and not negative."""
+BASE = 100
+"""The base offset of the segment whose index is tried."""
 IndexSize = Annotated[int, Within(0, 2**15)]
 """Bytes of an index's file: no more than is easily compared. Every slot of a file that is opened is an entry."""
 SHOWN = 256

@@ -16,6 +16,7 @@ from kafkaspec.contract.clauses import clause, states
 from kafkaspec.contract.codec import Unordered, partial
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Offset
+from kafkaspec.spec.common import record_format as fmt
 
 Origin = Literal["CLIENT", "REPLICATION", "COORDINATOR"]
 """who appends: a producer, the leader's log being copied (or the own log being read again), a coordinator"""
@@ -26,7 +27,7 @@ SEQUENCES: Final = 2**31
 """sequences are 0 .. SEQUENCES - 1, and 0 follows the last"""
 MOST_EPOCH: Final = 2**15 - 1
 NO_EPOCH: Final = -1
-NO_SEQUENCE: Final = -1
+NO_SEQUENCE: Final = fmt.NO_SEQUENCE
 NO_GUARD: Final = 0
 UNKNOWN_VERSION: Final = -1
 """the transaction version of a marker that comes from a log: the log does not hold it"""

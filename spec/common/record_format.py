@@ -63,6 +63,8 @@ MAGIC = 2
 CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 USED = 0x7F
 """The bits of the attributes that have a meaning."""
+TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": LOG_APPEND_TIME}
+"""message.timestamp.type, and its bit."""
 NO_PRODUCER = NO_SEQUENCE = -1
 CONTROL_TYPES = (
     "ABORT",

@@ -18,20 +18,22 @@ from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, states
 from kafkaspec.contract.codec import optional
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import LeaderEpochOrNone, Offset, ProducerIdOrNone, Room, Timestamp
+from kafkaspec.spec.common import mapped_index as mapped
+from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
 CHAPTER = "Kafka Internals, ch. 03"
 LOG_SEGMENT = "LogSegment, Kafka 4.3.0"
 TIMES = f"{CHAPTER}, 'TimeIndex, max timestamp → relative offset (KIP-33)'"
-WRITING = f"{CHAPTER}, 'Writing into the segment & the sparse index'"
+WRITING = mapped.WRITING
 READING = f"{CHAPTER}, 'The read / fetch-by-offset path'"
 RECOVERY = f"{CHAPTER}, 'Crash recovery & startup: LogLoader'"
 FAILURES = f"{CHAPTER}, 'Failure modes, edge cases & recovery'"
 
 OFFSET_ENTRY, TIME_ENTRY = 8, 12
 """Bytes of an index entry."""
-OVERHEAD = 61
+OVERHEAD = fmt.OVERHEAD
 """Bytes of a batch before its records."""
 MARKER_KEY, MARKER_VALUE = 4, 6
 """Bytes of a marker's key and value."""

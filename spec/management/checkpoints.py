@@ -410,7 +410,7 @@ def delete_log(state: Directory, partition: str) -> Directory:
 
 
 # ---- the checkpoints -------------------------------------------------------------------------------------------------
-@machine.operation("checkpointRecoveryPoints", "CKP-11")
+@machine.operation("checkpointRecoveryPoints", "CKP-11", "CKP-16")
 @loaded("CKP-11")
 @ensure(
     lambda result: result.content(RECOVERY_POINTS).keys() == result.logs.keys(),
@@ -422,7 +422,7 @@ def checkpoint_recovery_points(state: Directory) -> Directory:
     return _with_recovery_points(state)
 
 
-@machine.operation("checkpointLogStarts", "CKP-12")
+@machine.operation("checkpointLogStarts", "CKP-12", "CKP-16")
 @loaded("CKP-12")
 @ensure(
     lambda state, result: all(
@@ -515,7 +515,7 @@ def kill(state: Directory) -> Directory:
     return replace(state, running=False)
 
 
-@machine.operation("damage", "CKP-3", "CKP-16", kind="damage")
+@machine.environment("damage", kind="damage")
 @require(lambda state: not state.running, "CKP-3 nobody else writes the files of a broker that runs")
 @require(lambda state, name: name in state.files, "CKP-3 a checkpoint")
 @few_announced
@@ -536,7 +536,7 @@ class LastStop:
     """a checkpoint could not be read, and the broker stops"""
 
 
-@machine.operation("start", "CKP-10", "CKP-15", "CKP-4", "CKP-13", kind="restart")
+@machine.operation("start", "CKP-10", "CKP-15", "CKP-3", "CKP-4", "CKP-13", "CKP-16", kind="restart")
 @require(lambda state: not state.running, "CKP-10 a broker that is stopped")
 @require(
     lambda state, crash_while_loading: not crash_while_loading or (bool(state.logs) and not stopping(state)),

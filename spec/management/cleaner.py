@@ -38,7 +38,7 @@ TITLE = "Log cleaner manager"
 
 CHAPTER = "Kafka Internals, ch. 04"
 MANAGER = "LogCleanerManager, Kafka 4.3.0"
-FILTHIEST = f"{CHAPTER}, 'Choosing the filthiest log'; {MANAGER}"
+FILTHIEST = logs.FILTHIEST
 STATES = f"{CHAPTER}, 'The cleaning state machine'"
 
 OF_THE_DIRECTORY = {
@@ -708,7 +708,7 @@ def restart(state: Cleaner) -> Cleaner:
 machine.operation("append")(world.append)
 machine.operation("maybeIncrementLogStartOffset", "CLN-32")(world.maybe_increment_log_start_offset)
 machine.operation("logChanged", "CLN-32")(world.log_changed)
-machine.operation("updateConfig", "CLN-2")(world.update_config)
-machine.operation("forgetLog", "CLN-2")(world.forget_log)
-machine.operation("restoreLog", "CLN-2")(world.restore_log)
-machine.operation("advance", "CLN-7", kind="time")(world.advance)
+machine.environment("updateConfig")(world.update_config)
+machine.environment("forgetLog")(world.forget_log)
+machine.environment("restoreLog")(world.restore_log)
+machine.environment("advance", kind="time")(world.advance)

@@ -65,7 +65,7 @@ UNTIMELY = Refused(
     VALIDATION,
     f"{INVALID_TIMESTAMP}: One or more records have been rejected due to invalid timestamp",
 )
-TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": fmt.LOG_APPEND_TIME}
+TIMESTAMP_TYPES = fmt.TIMESTAMP_TYPES
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ class BuildResult:
     batches: Annotated[tuple[BuiltBatch, ...], governs("BAT-18")]
 
 
-@machine.operation("load", "BAT-20")
+@machine.environment("load")
 @ensure(lambda data, result: result.data == data, "BAT-20 these bytes are held")
 def load(state: CurrentBatch, data: bytes) -> CurrentBatch:
     """A batch as a producer may send it, well-formed or not."""

@@ -531,14 +531,14 @@ def put(state: Directory, file: File) -> Directory:
     return Directory(state.files.with_(*file))
 
 
-@machine.operation("drop", "LDR-6", kind="damage")
+@machine.environment("drop", kind="damage")
 @require(lambda state, name: name in state.files, "LDR-18 the file is there")
 def drop(state: Directory, name: str) -> Directory:
     """A file is gone."""
     return Directory(state.files.without(name))
 
 
-@machine.operation("writeCleaned", "LDR-14")
+@machine.environment("writeCleaned")
 @require(lambda new: all(n >= 0 for n in new), "LDR-18 offsets")
 def write_cleaned(state: Directory, new: Sequence[Offset]) -> Directory:
     """A compaction or a split has written its output: of each new segment the first record."""

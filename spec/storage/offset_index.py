@@ -41,11 +41,9 @@ from kafkaspec.spec.common.remembered import remembered
 PREFIX = "OIX"
 TITLE = "Offset index"
 
-FILES = "Kafka Internals, ch. 03, 'Data structures: the index files, field by field'"
+FILES, WRITING, ABSTRACT = mapped.FILES, mapped.WRITING, mapped.ABSTRACT
 SEARCH = "Kafka Internals, ch. 03, 'AbstractIndex: mmap, the warm-section search, and locking'"
-WRITING = "Kafka Internals, ch. 03, 'Writing into the segment & the sparse index'"
 OFFSET_INDEX = "OffsetIndex, Kafka 4.3.0"
-ABSTRACT = "AbstractIndex, Kafka 4.3.0"
 PAGES_COUNTED = "pages need multiplication; counted for every alignment of the warm section instead"
 
 clause(
@@ -95,7 +93,7 @@ NOT_SANE = Refused("OIX-20", CORRUPT)
 NO_SUCH_ENTRY = Refused("OIX-21", ILLEGAL_ARGUMENT)
 
 LAYOUT = Struct(">ii")
-BASE = 100
+BASE = mapped.BASE
 MAX_SIZE = 43
 """Bytes: five slots, and no whole number of them."""
 UsedSize = Annotated[int, Within(LAYOUT.size, 2**15)]

@@ -709,7 +709,7 @@ def reopen(state: State) -> State:
     return replace(state, producers={}, ended={}, verifications={}, end=0, last_snapshot=0)
 
 
-@machine.operation("corruptSnapshot", "PSM-25", kind="damage")
+@machine.environment("corruptSnapshot", kind="damage")
 @require(lambda state, offset: offset in state.snapshots, "PSM-25 there is such a file")
 @ensure(lambda offset, result: result.snapshots[offset] is None, "PSM-25 it cannot be read")
 def corrupt_snapshot(state: State, offset: Offset) -> State:

@@ -430,7 +430,7 @@ def opened(state: Segment) -> Segment:
     return replace(state, largest=state.last_time, since=0, rolling_timestamp=None, created=state.now)
 
 
-@machine.operation("crash", "SEG-24", kind="crash")
+@machine.operation("crash", "SEG-22", kind="crash")
 @require(lambda state, keep_indexes: state.index_files or not keep_indexes, "SEG-21 index files are there")
 @require(lambda lost_bytes: lost_bytes >= 0, "SEG-24 nothing comes by a crash")
 @ensure(lambda state, lost_bytes, result: result.size == max(0, state.size - lost_bytes), "SEG-24 bytes lost")
@@ -450,7 +450,7 @@ def crash(state: Segment, lost_bytes: Position, keep_indexes: bool) -> Segment:
     return opened(after if keep_indexes else replace(after, offsets=(), times=(), index_files=False))
 
 
-@machine.operation("damage", "SEG-17", kind="damage")
+@machine.environment("damage", kind="damage")
 @require(lambda state, batch: 0 <= batch < len(state.batches), "SEG-17 there is such a batch")
 @ensure(lambda state, result: result.size == state.size, "SEG-17 as long as before")
 def damage(state: Segment, batch: Count) -> Segment:
@@ -460,7 +460,7 @@ def damage(state: Segment, batch: Count) -> Segment:
     return replace(state, batches=tuple(batches))
 
 
-@machine.operation("createIndexes", "SEG-21")
+@machine.environment("createIndexes")
 @require(lambda state: not state.index_files, "SEG-21 an index file is missing")
 @ensure(lambda result: result.index_files and not result.offsets, "SEG-21 files without entries")
 def create_indexes(state: Segment) -> Segment:
@@ -478,7 +478,7 @@ def rename(state: Segment, old: str, new: str) -> Segment:
     return replace(state, suffix=state.suffix.removesuffix(old) + new)
 
 
-@machine.operation("advance", "SEG-7", kind="time")
+@machine.environment("advance", kind="time")
 @require(lambda ms: ms >= 0, "SEG-7 not back")
 @require(lambda state, ms: state.now + ms <= LATEST, "SEG-7 the clock stays far from the end of a long")
 @ensure(lambda state, ms, result: result.now == state.now + ms, "SEG-7 later")

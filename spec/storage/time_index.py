@@ -42,10 +42,8 @@ from kafkaspec.spec.common.remembered import remembered
 PREFIX = "TIX"
 TITLE = "Time index"
 
-FILES = "Kafka Internals, ch. 03, 'Data structures: the index files, field by field'"
-WRITING = "Kafka Internals, ch. 03, 'Writing into the segment & the sparse index'"
+FILES, WRITING, ABSTRACT = mapped.FILES, mapped.WRITING, mapped.ABSTRACT
 TIME_INDEX = "TimeIndex, Kafka 4.3.0"
-ABSTRACT = "AbstractIndex, Kafka 4.3.0"
 
 SEARCHED_ALIKE = {
     "model": "the search is OIX's, and its model is there",
@@ -78,7 +76,7 @@ NOT_SANE = Refused("TIX-10", CORRUPT)
 NO_SUCH_ENTRY = Refused("TIX-11", ILLEGAL_ARGUMENT)
 
 LAYOUT = Struct(">qi")
-BASE = 100
+BASE = mapped.BASE
 MAX_SIZE = 65
 """Bytes: five slots, and no whole number of them."""
 UsedSize = Annotated[int, Within(LAYOUT.size, 2**15)]

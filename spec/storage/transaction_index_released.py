@@ -9,15 +9,12 @@ from kafkaspec.contract.codec import encode
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.storage.transaction_index import (
-    AbortedTransaction,
     Log,
     digits_of_entries,
-    hexadecimal,
     machine,
     read,
 )
-
-_ONE = hexadecimal(AbortedTransaction(1, 2, 3, 4))
+from kafkaspec.spec.storage.transaction_index_trial import ONE
 
 
 def _one_byte_of_version(
@@ -37,7 +34,7 @@ machine.deviations += [
         title="Half of the version of a transaction index entry is not looked at",
         versions="4.3.0 (recorded)",
         condition="an entry of a version from 1 to 255 is read, and none whose version's first byte is above 0",
-        history=("init", f'read content="{"0001" + _ONE[4:]}"'),
+        history=("init", f'read content="{"0001" + ONE[4:]}"'),
         cause="""The version is 16 bits wide, and one byte, the first, is read.""",
         effect="""An entry of a later version below 256 is taken for one of version 0, and its bytes for its fields.
         No such version has been written so far; a downgrade to this release would misread one.""",

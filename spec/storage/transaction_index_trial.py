@@ -23,15 +23,15 @@ def _around(log: Log) -> list[int]:
     return sorted(bounds | {0, _last(log) + 3})
 
 
-_ONE = hexadecimal(AbortedTransaction(1, 2, 3, 4))
+ONE = hexadecimal(AbortedTransaction(1, 2, 3, 4))
 _OTHER = hexadecimal(AbortedTransaction(2**62, -1, 2**63 - 1, -(2**63)))
 _LAYOUT = struct.Struct(">hqqqq")
 
 
 def _contents(log: Log) -> list[str]:
     """Files with one thing wrong: two small ones, and the last entries of the log."""
-    own = "".join(map(hexadecimal, log.entries[-3:])) or _ONE
-    return ["", "00", _ONE + _OTHER, _ONE + _OTHER[:-2], *(d.hex() for d in damaged(bytes.fromhex(own), _LAYOUT))]
+    own = "".join(map(hexadecimal, log.entries[-3:])) or ONE
+    return ["", "00", ONE + _OTHER, ONE + _OTHER[:-2], *(d.hex() for d in damaged(bytes.fromhex(own), _LAYOUT))]
 
 
 machine.candidates |= {

@@ -46,16 +46,13 @@ PREFIX = "VAL"
 TITLE = "Validator"
 
 CHAPTER = "Kafka Internals, ch. 03, 'Offset, timestamp & epoch assignment (LogValidator)'"
-VALIDATOR = "LogValidator, Kafka 4.3.0"
-WRITER = "MemoryRecordsBuilder, Kafka 4.3.0"
-BATCH = "DefaultRecordBatch, Kafka 4.3.0"
-SET = legacy.SET
+BATCH, VALIDATOR, WRITER, SET = fmt.BATCH, fmt.VALIDATOR, fmt.WRITER, legacy.SET
 
 UNSUPPORTED = "org.apache.kafka.common.errors.UnsupportedForMessageFormatException"
 NOT_READ = "java.lang.UnsupportedOperationException"
 ORIGINS = ("CLIENT", "COORDINATOR", "REPLICATION", "RAFT_LEADER")
-TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": fmt.LOG_APPEND_TIME}
-NONE, ZSTD = CODEC_IDS["none"], CODEC_IDS["zstd"]
+TIMESTAMP_TYPES = fmt.TIMESTAMP_TYPES
+NONE, ZSTD = legacy.NONE, legacy.ZSTD
 
 Magic = Annotated[int, Within(0, 2)]
 

@@ -257,6 +257,29 @@ def test_an_operation_states_what_its_docstring_and_states_below_it_say() -> Non
     assert machine.apply(ONE, "clear", {}) == Step(Cache())
 
 
+def test_an_operation_of_the_environment_names_no_clause() -> None:
+    """Its contracts do: they say what the caller may do."""
+    machine = build()
+
+    @machine.environment("damage", kind="damage")
+    @require(lambda state: bool(state.entries), "CTR-1 there is something to damage")
+    def damage(state: Cache) -> Cache:
+        "The first entry is gone."
+        return Cache(state.entries[1:])
+
+    op = machine.find("damage")
+    assert (op.clauses, op.environment, op.kind) == ((), True, "damage")
+    assert isinstance(machine.apply(Cache(), "damage", {}), Outside)
+    assert machine.apply(ONE, "damage", {}) == Step(Cache())
+    with pytest.raises(ValueError, match="lose is of the environment, and states CTR-1"):
+
+        @machine.environment("lose")
+        @clauses.states()
+        def lose(state: Cache) -> Cache:
+            """CTR-1: An entry is lost. [A class]"""
+            return state
+
+
 def test_only_a_question_does_without_the_state() -> None:
     machine = build()
     with pytest.raises(ValueError, match="reopen has no parameter `state`"):

@@ -15,8 +15,7 @@ from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.judge import judging
 from kafkaspec.judge.child import ChildProcess
-from kafkaspec.judge.target import Target, TargetTrouble
-from kafkaspec.mutants import judge as detector
+from kafkaspec.judge.target import TIMEOUT_S, Target, TargetTrouble
 from kafkaspec.mutants.judge import OfMachine, campaigned, judge_detector, target_of
 from kafkaspec.mutants.matrix import kill_matrix, written
 from kafkaspec.mutants.mutant import Mutant, with_fault
@@ -178,7 +177,7 @@ def test_a_child_keeps_nothing_of_its_siblings_open(subsystem: Subsystem) -> Non
         began = time.monotonic()
         first.close()
         assert process.poll() == 0
-        assert time.monotonic() - began < detector.TIMEOUT_S / 2
+        assert time.monotonic() - began < TIMEOUT_S / 2
 
 
 def test_what_a_child_raises_is_on_its_stderr() -> None:

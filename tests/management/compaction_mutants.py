@@ -14,6 +14,7 @@ import numpy as np
 from kafkaspec.audits.management import compaction as audit
 from kafkaspec.audits.management.compaction import CompactionCheck, Keys
 from kafkaspec.contract.machine import Json, Machine, Refused
+from kafkaspec.impl.common.rows import ABORT
 from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.mutant import Mutant, of_audit, of_spec, with_fault
 from kafkaspec.spec.common.kafka import LONG_MAX
@@ -94,7 +95,7 @@ def _an_empty_key_is_none(self: CompactionCheck, rows: Any, records: Any, sound:
 
 def _commits_too(self: CompactionCheck, rows: Any, promised: Any) -> None:
     rows = rows.copy()
-    rows["control_type"][(rows["attributes"] & CONTROL) != 0] = audit.ABORT
+    rows["control_type"][(rows["attributes"] & CONTROL) != 0] = ABORT
     _transactions(self, rows, promised)
 
 

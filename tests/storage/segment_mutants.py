@@ -8,6 +8,7 @@ from typing import Any
 
 import crc32c
 
+from kafkaspec.impl.common.rows import NO_TIMESTAMP
 from kafkaspec.impl.storage import segment as impl
 from kafkaspec.impl.storage.segment import (
     FetchDataInfo,
@@ -339,7 +340,7 @@ class OpensWithoutTimes(Segment):
     @property
     def largest(self) -> tuple[int, int]:
         if self._largest is None:
-            self._largest = impl.NO_TIMESTAMP, self.base_offset
+            self._largest = NO_TIMESTAMP, self.base_offset
         return self._largest
 
 
@@ -548,7 +549,7 @@ def _rolling(change: Callable[[Segment, list[int]], bool | None]) -> Callable[[]
 def _first_of(segment: Segment) -> int:
     """The rolling timestamp."""
     first = next(headers(segment.data()), None)
-    return impl.NO_TIMESTAMP if first is None else first.max_timestamp
+    return NO_TIMESTAMP if first is None else first.max_timestamp
 
 
 def _limits_of_32_bits(s: Segment, a: list[int]) -> bool | None:

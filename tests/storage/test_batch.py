@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import re
 import struct
@@ -253,6 +255,20 @@ NO_SEQUENCE = "below -1"
 """Of such a first sequence Kafka makes a last one."""
 NOT_BY_KAFKA = {"BAT-4", "BAT-5", "BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-11", NO_SEQUENCE}
 """Rules that Kafka's reader does not ask for, or not in every form: only its writer or its leader keeps them."""
+
+
+@pytest.mark.clause("BAT-7")
+def test_kafka_read_what_was_compressed_here() -> None:
+    """Spec and impl compress by one module. Kafka's reader got these bytes of each codec, and what it answered is what
+    both read; the recording is judged by the spec as any other."""
+    driver, read = impl.Driver(), Counter[str]()
+    for line in gzip.decompress((RECORDINGS.parent / "kafka-4.3.0-batch.ndjson.gz").read_bytes()).splitlines():
+        record = json.loads(line)
+        data = bytes.fromhex(record["args"].get("data", ""))
+        if record["op"] == "read" and len(data) > fmt.OVERHEAD and any(b["records"] for b in record.get("result", ())):
+            assert driver.apply("read", {"data": data.hex()}) == record["result"]
+            read[CODECS[data[22] & fmt.CODEC_MASK].name] += 1
+    assert all(read[codec.name] >= 5 for codec in CODECS.values()), read
 
 
 @pytest.mark.deep

@@ -17,7 +17,7 @@ from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage import producer_state as audit
 from kafkaspec.impl.common.files import File
-from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
+from kafkaspec.impl.common.rows import ABORT, BATCH, COMMIT, Chunk, Ending
 from kafkaspec.impl.storage.producer_state import SnapshotEntry, encode, file_name
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.mutants.audit import META, audited, log_file
@@ -81,13 +81,13 @@ class Made:
         )  # fmt: skip
 
     def commit(self, producer: int, epoch: int = 0, coordinator: int = 0) -> Made:
-        return self.marker(producer, audit.COMMIT, epoch, coordinator)
+        return self.marker(producer, COMMIT, epoch, coordinator)
 
     def abort(self, producer: int, first: int, stable: int | None = None, epoch: int = 0) -> Made:
         """An abort, and its entry in the index."""
         entry = AbortedTxn(producer, first, self.end, self.end + 1 if stable is None else stable)
         self.aborted.setdefault(self.bases[-1], []).append(entry)
-        return self.marker(producer, audit.ABORT, epoch)
+        return self.marker(producer, ABORT, epoch)
 
     def roll(self, *entries: SnapshotEntry) -> Made:
         self.snapshots[self.end] = encode(entries)
@@ -199,7 +199,7 @@ ALLOWED: dict[str, Callable[[Made], object]] = {
     "compaction removed markers": lambda m: m.data(1, 0).batch(1, 1, base_offset=9),
     "a producer was idle for a day": lambda m: m.batch(1, 0).batch(1, 7, max_timestamp=NOW + DAY),
     "its records are below the log start": lambda m: m.batch(1, 0).batch(1, 7),
-    "a marker without records": lambda m: m.commit(1).marker(1, audit.ABORT),
+    "a marker without records": lambda m: m.commit(1).marker(1, ABORT),
     "a marker is written again": lambda m: m.data(1, 0).commit(1, epoch=1).commit(1, epoch=1),
     "a fenced producer's abort": lambda m: m.data(1, 0).abort(1, 0, epoch=2),
     "an empty control batch": lambda m: m.batch(1, -1, epoch=4, attributes=TRANSACTIONAL | CONTROL, count=0),
@@ -210,11 +210,11 @@ ALLOWED: dict[str, Callable[[Made], object]] = {
     "a new epoch after a marker in what is damaged": lambda m: m.data(1, 0).batch(problem=3).data(1, 0, epoch=1),
     "a new epoch without a transaction": lambda m: m.batch(1, 0).data(1, 0, epoch=1),
     "a damaged batch may have held anything": lambda m: (
-        m.data(1, 0).batch(problem=3).batch(1, 7, epoch=3).data(2, 0).batch(problem=3).marker(2, audit.ABORT)
+        m.data(1, 0).batch(problem=3).batch(1, 7, epoch=3).data(2, 0).batch(problem=3).marker(2, ABORT)
     ),
     "batches of an old format": lambda m: m.batch(magic=1, count=-1).batch(1, 0),
     "an index entry of the follower's": lambda m: m.data(1, 0).abort(1, 0, stable=3).batch().data(2, 0),
-    "a cleaned segment has no index": lambda m: m.data(1, 0).marker(1, audit.ABORT, base_offset=9),
+    "a cleaned segment has no index": lambda m: m.data(1, 0).marker(1, ABORT, base_offset=9),
     "a snapshot knows producers whose batches are gone": lambda m: m.batch(3, 0, base_offset=9).close(
         entry(1, 5, 5), entry(3, 0, 9)
     ),
@@ -239,7 +239,7 @@ def test_what_kafka_allows_is_no_finding(made: Made, name: str) -> None:
 @pytest.mark.clause("PSM-22")
 def test_the_state_before_the_first_segment_is_its_snapshot_or_unknown(made: Made) -> None:
     made.bases = [100]
-    made.data(1, 5).abort(1, 100).batch(2, 5).data(3, 1).marker(4, audit.ABORT)
+    made.data(1, 5).abort(1, 100).batch(2, 5).data(3, 1).marker(4, ABORT)
     made.aborted[100].append(AbortedTxn(4, 50, 104, 103))
     assert made.findings() == []
     made.snapshots[100] = encode([entry(1, 4, 90), entry(3, 0, 91, transaction=91), entry(4, 0, 50, transaction=50)])
@@ -393,7 +393,7 @@ def test_the_transaction_index_against_the_transactions(made: Made) -> None:
 
 @pytest.mark.clause("PSM-16")
 def test_an_abort_that_a_kill_kept_out_of_the_index_is_left_over(made: Made) -> None:
-    made.data(1, 0).abort(1, 0).data(1, 1).marker(1, audit.ABORT)
+    made.data(1, 0).abort(1, 0).data(1, 1).marker(1, ABORT)
     made.clean = False
     assert [f[:2] for f in made.findings()] == [("LEFTOVER", "PSM-16")]
     made.more = {"recovery_point": 4}  # flushed: nothing will look at it again

@@ -26,10 +26,10 @@ from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, SimulatedFile
 from kafkaspec.impl.common.files import File
-from kafkaspec.impl.common.rows import Ending
+from kafkaspec.impl.common.rows import NO_TIMESTAMP, Ending
 from kafkaspec.impl.storage import segment as impl
 from kafkaspec.impl.storage.producer_state import ProducerStateManager
-from kafkaspec.impl.storage.segment import NO_TIMESTAMP, ProducerStates, Segment, encode, headers
+from kafkaspec.impl.storage.segment import ProducerStates, Segment, encode, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import state_machine

@@ -31,6 +31,20 @@ def test_an_operation_without_a_clause(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gaps() == "the operation shut states no clause"
 
 
+def test_an_operation_of_the_environment_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = EPOCHS.spec.machine
+    more = replace(machine.operations["assign"], name="shut", clauses=(), environment=True)
+    monkeypatch.setattr(machine, "operations", {**machine.operations, "shut": more})
+    assert gaps() == ""
+
+
+def test_an_operation_that_names_a_released_clause_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = EPOCHS.spec.machine
+    fewer = replace(machine.operations["reopen"], clauses=("LEC-9",))
+    monkeypatch.setattr(machine, "operations", {**machine.operations, "reopen": fewer})
+    assert gaps() == "LEC-7 is not named by reopen any more; in tests/released_clauses.txt it is"
+
+
 def test_candidates_that_nobody_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = EPOCHS.spec.machine
     monkeypatch.setattr(machine, "tried", {**machine.candidates, "limit": lambda s: [1]})

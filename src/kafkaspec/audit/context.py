@@ -15,8 +15,7 @@ from kafkaspec.audit.metadata import Topics, topics_of
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.management import checkpoints, meta_properties
-
-MARKER = ".kafka_cleanshutdown"
+from kafkaspec.impl.management.checkpoints import MARKER
 
 
 def with_own_files(place: Place) -> Place:

@@ -26,9 +26,10 @@ from kafkaspec.audit.engine import Audit
 from kafkaspec.audit.files import METADATA_TOPIC, Kind
 from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.management import checkpoints
+from kafkaspec.impl.storage.batch import CRC_AT, LOG_OVERHEAD
 from kafkaspec.spec.common.record_format import Batch, decode, marker
 
-LOG_OVERHEAD, CRC_AT, COVERED_FROM = 12, 17, 21
+COVERED_FROM = 21
 ABORTED_BYTES = 34
 
 

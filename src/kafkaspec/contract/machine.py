@@ -19,6 +19,10 @@ The spec module says
     def map_get(state: Timeline, key: int, epoch: int) -> int | None:
         ...                                  # a question returns its answer, or Refused; the state stays
 
+    @machine.environment("damage", kind="damage")
+    def damage(state: Timeline) -> Timeline:
+        ...                                  # what others do; the clauses are named where its effect is observed
+
 and lockstep, trace checks, campaigns and the judge drive it by operation name with JSON arguments. Parameters and
 answers may be of any type that `contract.codec` can write as JSON; a contract's `result` is what the function returns.
 A question that needs no state has no parameter `state`.
@@ -37,7 +41,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import math
 import re
 import types
 import typing
@@ -91,15 +94,6 @@ class Step(NamedTuple, Generic[S, R]):
 
     state: S
     result: R | Refused = _NULL
-
-
-class Approx(float):
-    """A double that an observation computes rather than copies: equal to any number within a billionth of it."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, (int, float)) and math.isclose(self, other, rel_tol=1e-9)
-
-    __hash__ = float.__hash__
 
 
 class AnySize(int):
@@ -172,6 +166,8 @@ class Operation(Generic[S]):
     kind: Kind = "call"
     returns: Returns = "step"
     takes_state: bool = True
+    environment: bool = False
+    """done by others than the system that the spec is about: no clause governs it"""
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:
@@ -455,13 +451,28 @@ class Machine(Generic[S]):
         no contract is put down to the first."""
         return self._registering(name, ids, generated, chosen, kind, question=False)
 
+    def environment(self, name: str, *, generated: bool = True, kind: Kind = "call") -> Callable[[F], F]:
+        """Decorator (outermost): registers a pure function with contracts as an operation of others than the system:
+        somebody damages a file, another part writes one, time passes. It names no clause: those that it prepares are
+        named by the operations that observe its effect. Its contracts say what the caller may do, and what is done."""
+
+        return self._registering(name, (), generated, (), kind, question=False, environment=True)
+
     def question(self, name: str, *ids: str, generated: bool = True) -> Callable[[F], F]:
         """Decorator (outermost): registers a pure function with contracts as a question, which changes nothing. It
         returns the answer, or `Refused`."""
         return self._registering(name, ids, generated, (), "call", question=True)
 
     def _registering(
-        self, name: str, ids: tuple[str, ...], generated: bool, chosen: tuple[str, ...], kind: Kind, *, question: bool
+        self,
+        name: str,
+        ids: tuple[str, ...],
+        generated: bool,
+        chosen: tuple[str, ...],
+        kind: Kind,
+        *,
+        question: bool,
+        environment: bool = False,
     ) -> Callable[[F], F]:
         if name in RESERVED:
             raise ValueError(f"{self.name}: an operation cannot be named {name}")
@@ -470,6 +481,8 @@ class Machine(Generic[S]):
             body: Any = inspect.unwrap(function)
             clauses.read(body)
             stated = (*(id for id in getattr(body, "__clauses__", ()) if id not in ids), *ids)
+            if environment and stated:
+                raise ValueError(f"{self.name}: {name} is of the environment, and states {', '.join(stated)}")
             parameters = dict(inspect.signature(body).parameters)
             takes_state = parameters.pop("state", None) is not None
             if not (takes_state or question):
@@ -491,6 +504,7 @@ class Machine(Generic[S]):
                 kind,
                 returns,
                 takes_state,
+                environment,
             )
             for id in dict.fromkeys((*stated, *(c.clause for c in pre + post))):
                 clauses.used(id, "spec", f"{body.__module__}:{body.__name__}")

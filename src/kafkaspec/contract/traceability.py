@@ -11,10 +11,14 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkaspec.contract import clauses
+from kafkaspec.contract.machine import Machine
 from kafkaspec.contract.subsystem import LAYERS, Subsystem, folders, roots, stating, subsystems
+
+NO_OPERATION = "-"
+"""What stands in the list of released clauses for the operations of a clause that none names."""
 
 
 @cache
@@ -141,20 +145,45 @@ def lacking(c: clauses.Clause) -> list[str]:
     return out
 
 
+@cache
+def _machines(prefix: str) -> tuple[tuple[str, Machine[Any]], ...]:
+    """The machines whose operations may name clauses of that prefix, each with what stands before their names: nothing
+    in the subsystem's own machine, the machine of its audit or another subsystem."""
+    out: list[tuple[str, Machine[Any]]] = []
+    for s in subsystems().values():
+        own = s.prefix == prefix
+        if own or any(f'"{prefix}-' in text for text in s.texts()):
+            out.append(("" if own else f"{s.name}:", s.spec.machine))
+            if (audit := getattr(s.spec, "audit", None)) is not None:
+                out.append(("audit:" if own else f"{s.name}:audit:", audit))
+    return tuple(out)
+
+
+def operations(id: str) -> list[str]:
+    """The operations that name a clause, in their order: `append`, `audit:breaches`, `validator:validate`."""
+    return [before + name for before, m in _machines(id[:3]) for name, op in m.operations.items() if id in op.clauses]
+
+
 class ReleasedClause(NamedTuple):
     """A clause of the newest release."""
 
     forms: frozenset[str]
+    operations: frozenset[str]
+    """those that named it"""
     sentence: str
 
 
 @cache
 def released() -> dict[str, ReleasedClause]:
     """Every clause of the newest release, and those that were written down since, by id: a line each of
-    `tests/released_clauses.txt`, with the forms that it had and its sentence then."""
+    `tests/released_clauses.txt`, with the forms that it had, the operations that named it (`-` for none), and its
+    sentence then."""
     files = [root / "tests" / "released_clauses.txt" for root in roots()]
-    lines = [line.split(" ", 2) for f in files if f.is_file() for line in f.read_text("utf-8").splitlines()]
-    return {id: ReleasedClause(frozenset(forms.split(",")), sentence) for id, forms, sentence in lines}
+    lines = [line.split(" ", 3) for f in files if f.is_file() for line in f.read_text("utf-8").splitlines()]
+    return {
+        id: ReleasedClause(frozenset(forms.split(",")), frozenset(named.split(",")) - {NO_OPERATION}, sentence)
+        for id, forms, named, sentence in lines
+    }
 
 
 def lost(c: clauses.Clause) -> list[str]:
@@ -164,14 +193,23 @@ def lost(c: clauses.Clause) -> list[str]:
     return [form for form in clauses.FORMS if then is not None and form in then.forms - now]
 
 
+def unnamed(c: clauses.Clause) -> list[str]:
+    """The operations that named a clause in the newest release and do so no more: it has the form of the spec still,
+    where another operation or a contract names it."""
+    then = released().get(c.id)
+    return sorted(then.operations - {*operations(c.id)}) if then is not None else []
+
+
 def withdrawn(prefix: str = "") -> list[str]:
-    """A line for each form that a clause has lost since the newest release, and that `lacking` does not miss. `load`
-    first."""
+    """A line for each form that a clause has lost since the newest release, and that `lacking` does not miss; and one
+    for the operations that name it no more. `load` first."""
     out = []
     for c in clauses.all_clauses(prefix):
         gone = [form for form in lost(c) if absent(c)[form]]
         if gone:
             out.append(f"{c.id} has no {', '.join(gone)} any more; in tests/released_clauses.txt it has")
+        if gone := unnamed(c):
+            out.append(f"{c.id} is not named by {', '.join(gone)} any more; in tests/released_clauses.txt it is")
     return out
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 OLDEST_JAVA = 17
-START_S = 60.0
+GATEWAY_S = 60.0
 """How long the gateway may take to start."""
 INSTALL = "pip install 'kafkaspec[spark]'"
 LIGHT = "-XX:TieredStopAtLevel=1"
@@ -165,7 +165,7 @@ def _gateway(folder: Path) -> Iterator[None]:
         )
     shown = {"PYSPARK_PYTHON": sys.executable}
     try:
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + GATEWAY_S
         while not where.is_file():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise UserError(f"Spark's Java ({java}) does not start: {_first_line(log.read_text(errors='replace'))}")
@@ -203,7 +203,7 @@ def command(java: Path, *options: str) -> list[str]:
     }
     launcher = [str(java), "-Xmx128m", "-cp", f"{jars}/*", "org.apache.spark.launcher.Main"]
     submit = ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
-    said = subprocess.run([*launcher, *submit], env=environment, capture_output=True, timeout=START_S)
+    said = subprocess.run([*launcher, *submit], env=environment, capture_output=True, timeout=GATEWAY_S)
     first, *rest = [s for w in said.stdout.decode().split("\0") if (s := w.strip())] or [""]
     if said.returncode or not rest:
         raise UserError(f"Spark's launcher fails: {_first_line(said.stderr.decode(errors='replace'))}")

@@ -64,7 +64,8 @@ MAX_NEAREST: Final = 2_000
 """How many calls are tried to find one that a rejected line would fit; fewer where line and state are large."""
 MAX_REASONS: Final = 20
 """Reasons for which lines were skipped, at most, that are told; of the others only the number of their lines."""
-MAX_DIFFERENCES: Final = 1_000
+MAX_PLACES: Final = 1_000
+"""In which a state that a line shows is found to differ; no further one is looked for."""
 
 FIELDS = ("i", "op", "args", "result", "error", "state")
 _STATE = b',"state":'  # 9 bytes
@@ -369,7 +370,7 @@ class Check:
         if "state" not in record:
             return []
         where = differences(self.compared(observation, record["state"]), record["state"], "state")
-        return list(itertools.islice(where, MAX_DIFFERENCES))
+        return list(itertools.islice(where, MAX_PLACES))
 
     # lines with missing fields, deviations, rejections
 

@@ -33,7 +33,7 @@ from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.tour import Tour, digest, tours
 from kafkaspec.judge.verdict import Verdict
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.compare import Difference, differences, outcome_matches, same, shape
+from kafkaspec.lockstep.compare import MAX_DIFFERENCES, Difference, differences, outcome_matches, same, shape
 from kafkaspec.lockstep.exhaustive import RefinementMapping, model_state
 from kafkaspec.lockstep.shrink import shrunk
 
@@ -52,8 +52,6 @@ SHRINK_S: Final = 60.0
 """At most this often, and this long, a rejected history is tried with less."""
 TRIED: Final = 200
 """At most this many of the histories that were tried are looked at again to find the broken rule."""
-MAX_DIFFERENCES: Final = 12
-"""At most this many differences of a rejection are told, of the answer and of the state."""
 ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
 """Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
 MAX_RIGHT: Final = 100_000

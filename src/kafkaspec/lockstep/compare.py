@@ -1,7 +1,7 @@
 """Whether what was seen is what the spec shows, and where it is not: values as JSON has them.
 
-Numbers compare as numbers, exactly, except where the spec says `Near`; a bool is not a number; a level that is `Fields`
-may have keys left out, and one that is `Unordered` its elements in any order.
+Numbers compare as numbers, exactly; a bool is not a number; a level that is `Fields` may have keys left out, and one
+that is `Unordered` its elements in any order.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ LONG: Final = 32
 """Elements of a list that is first compared as text: most of a large state is as it should be."""
 LONGEST: Final = 100
 """Characters of a key in a path."""
+MAX_DIFFERENCES: Final = 12
+"""At most this many differences are told of an answer and of a state, wherever they are told."""
 
 
 _PLAIN: Final = frozenset({bool, int, str, type(None)})
@@ -166,7 +168,7 @@ def _paired(expected: Sequence[Json], seen: Sequence[Json]) -> dict[int, int]:
 
 
 def written(value: Json) -> bytes | None:
-    """A value as text that says all of it; None where it has a value of the spec's own, such as Approx."""
+    """A value as text that says all of it; None where a number in it has more than 64 bits."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:

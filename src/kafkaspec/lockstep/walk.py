@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
 from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused, Step
-from kafkaspec.lockstep.compare import Difference, differences, matches, same, shape, written
+from kafkaspec.lockstep.compare import MAX_DIFFERENCES, Difference, differences, matches, same, shape, written
 from kafkaspec.lockstep.shrink import Again, fewer_calls
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 ModelState = Callable[[Any], Hashable | None]
 """The state of a model that a spec's state stands for; None where it is beyond the model's sizes."""
-
-MAX_DIFFERENCES = 12
 
 
 @dataclass

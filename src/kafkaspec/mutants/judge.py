@@ -28,13 +28,12 @@ from kafkaspec.judge.generate import Generator
 from kafkaspec.judge.judging import BLOCK, HYPOTHESIS_EVERY, PendingHistory, Session
 from kafkaspec.judge.result import Job
 from kafkaspec.judge.serve import serve
-from kafkaspec.judge.target import Target, TargetTrouble
+from kafkaspec.judge.target import TIMEOUT_S, Target, TargetTrouble
 from kafkaspec.mutants.matrix import Detector, NotApplicable
 from kafkaspec.mutants.mutant import Layer, Mutant
 
 LIMIT: Final = 20_000
 """Calls after which a mutant has survived a campaign."""
-TIMEOUT_S: Final = 10.0
 
 Make = Callable[[], Any]
 

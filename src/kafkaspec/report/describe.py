@@ -16,7 +16,7 @@ from kafkaspec.contract.history import History, answer_text, cut
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
-from kafkaspec.lockstep.compare import ABSENT
+from kafkaspec.lockstep.compare import ABSENT, MAX_DIFFERENCES
 from kafkaspec.report.section import (
     Cell,
     Column,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from kafkaspec.prove.engine import ProofResult
     from kafkaspec.verify.row import Row
 
-MAX_DIFFERENCES = 12
 MAX_TEXT = 200
 MAX_LINE = 2_000
 MAX_TOLD = 60

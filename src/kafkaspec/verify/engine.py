@@ -207,7 +207,7 @@ def _saying_nothing(s: Subsystem) -> Iterator[str]:
     parameters = {f"init:{p}" for p in inspect.signature(machine.initial).parameters}
     for op in machine.operations.values():
         parameters |= {*op.parameters.values(), *(f"{op.name}:{p}" for p in op.parameters.values())}
-        if not op.clauses:
+        if not op.clauses and not op.environment:
             yield f"the operation {op.name} states no clause"
     for name in sorted(machine.candidates.keys() - parameters):
         yield f"the candidates of {name} are of no operation's parameter (those of `initial` are init:{name})"
