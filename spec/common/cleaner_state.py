@@ -14,6 +14,7 @@ from kafkaspec.contract.governs import governs
 from kafkaspec.spec.common.cleanable_log import Log
 from kafkaspec.spec.common.cleaning_state import Cleaning, state_text
 from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.remembered import remembered_each
 
 
 @dataclass(frozen=True)
@@ -119,12 +120,13 @@ class Observation:
     logs: Annotated[Mapping[str, LogView], governs("CLN-32")]
 
 
+@remembered_each
+def shown(log: Log) -> LogView:
+    return view(LogView, log, segments=[view(SegmentView, s) for s in log.segments])
+
+
 def observe(state: Cleaner) -> Observation:
     """The state as the recordings show it."""
-
-    def shown(log: Log) -> LogView:
-        return view(LogView, log, segments=[view(SegmentView, s) for s in log.segments])
-
     return view(
         Observation,
         state,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -34,4 +34,25 @@ def remembered(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate
         newer = older = (None, None, None)
 
     vars(answer)["cache_clear"] = forget
+    return answer
+
+
+MOST: Final = 256
+
+
+def remembered_each(function: Callable[[S], R]) -> Callable[[S], R]:
+    """The same function, whose answers about the last things are kept: about the parts of a state, of which a call
+    changes few. What is asked about does not change, and is known by its identity. Nobody changes an answer."""
+    known: dict[int, tuple[S, R]] = {}
+
+    @wraps(function)
+    def answer(about: S, /) -> R:
+        found = known.get(id(about))
+        if found is None:  # what is kept is alive, so that no other thing has its identity
+            if len(known) == MOST:
+                known.clear()
+            found = known[id(about)] = (about, function(about))
+        return found[1]
+
+    vars(answer)["cache_clear"] = known.clear
     return answer

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, states
@@ -53,6 +54,19 @@ def varint_size(n: int) -> int:
     return max(1, -(-(n * 2 if n >= 0 else -n * 2 - 1).bit_length() // 7))
 
 
+@lru_cache(maxsize=4096)
+def size_of(records: tuple[Record, ...], key: int, value: int) -> int:
+    """Bytes of a batch of such records, without compression, of keys and values of that many bytes; a key of none is
+    null."""
+    first = records[0]
+    size = OVERHEAD
+    for r in records:
+        body = 2 + varint_size(r.timestamp - first.timestamp) + varint_size(r.offset - first.offset)
+        body += varint_size(key or -1) + key + varint_size(value) + value
+        size += varint_size(body) + body
+    return size
+
+
 @dataclass(frozen=True)
 class BatchToAppend:
     """A batch of records without keys and with values of equal length, or a marker."""
@@ -91,14 +105,7 @@ class Batch(BatchToAppend):
     @property
     def size(self) -> int:
         """Bytes, as format 2 writes it without compression."""
-        first = self.records[0]
-        size = OVERHEAD
-        for r in self.records:
-            key, value = (MARKER_KEY, MARKER_VALUE) if self.control else (0, self.value_bytes)
-            body = 2 + varint_size(r.timestamp - first.timestamp) + varint_size(r.offset - first.offset)
-            body += varint_size(key or -1) + key + varint_size(value) + value
-            size += varint_size(body) + body
-        return size
+        return size_of(self.records, *((MARKER_KEY, MARKER_VALUE) if self.control else (0, self.value_bytes)))
 
 
 def is_batch(b: BatchToAppend) -> bool:

@@ -12,6 +12,7 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Final
 
 from icontract import ensure, require
@@ -67,10 +68,13 @@ Version = Annotated[int, Within(0, 1)]
 
 # ---- java.util.Properties --------------------------------------------------------------------------------------------
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_PROPERTY = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:(u)([0-9a-fA-F]{4})?|(.?))", re.DOTALL)
 
 
 @states(without=A_FORMAT)
+@lru_cache(maxsize=4096)
 def _unescaped(text: str) -> str | None:
     """The text without its backslashes; None if it is malformed.
 
@@ -84,11 +88,12 @@ def _unescaped(text: str) -> str | None:
 
 
 @states("MTP-1")
+@lru_cache(maxsize=1024)
 def logical_lines(text: str) -> list[str]:
     """Lines without comments, joined where a backslash ends one."""
     out: list[str] = []
     joined: str | None = None
-    lines = re.split(r"\r\n|\r|\n", text)
+    lines = _LINE_END.split(text)
     for n, line in enumerate(lines):
         begun = line.lstrip(" \t\f")
         if not joined and (not begun or begun[0] in "#!"):
@@ -118,7 +123,7 @@ def properties(file: str) -> dict[str, str] | Refused:
     """
     found = {}
     for line in logical_lines(file):
-        m = re.match(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", line, re.DOTALL)
+        m = _PROPERTY.match(line)
         assert m is not None
         key, value = _unescaped(m[1]), _unescaped(m[2])
         if key is None or value is None:

@@ -57,21 +57,20 @@ TEXTS = [
 _FILES: list[str | None] = [None, *TEXTS[:13], TEXTS[29], *TEXTS[-2:]]
 
 
+_DIRECTORIES: list[dict[str, str | None]] = [
+    *({"d0": a, "d1": b} for a in _FILES for b in _FILES),
+    *({"d0": a} for a in _FILES),
+    *({"d0": a, "d1": _FILES[(2 * n + 1) % len(_FILES)], "d2": b} for n, a in enumerate(_FILES) for b in _FILES[::2]),
+]
+
+
 machine.candidates |= {
     "file": lambda state: TEXTS,
     "version": lambda state: [0, 1],
     "cluster_id": lambda state: [None, "c", "a b=c:d", " x", "#y\t", "c" * 80],
     "node_id": lambda state: [None, 0, 5],
     "directory_id": lambda state: [None, _D],
-    "files": lambda state: (
-        [{"d0": a, "d1": b} for a in _FILES for b in _FILES]
-        + [{"d0": a} for a in _FILES]
-        + [
-            {"d0": a, "d1": _FILES[(2 * n + 1) % len(_FILES)], "d2": b}
-            for n, a in enumerate(_FILES)
-            for b in _FILES[::2]
-        ]
-    ),
+    "files": lambda state: _DIRECTORIES,
     "expected_cluster_id": lambda state: [None, "c"],
     "expected_node_id": lambda state: [None, 1, 0],
 }
