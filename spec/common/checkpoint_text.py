@@ -20,7 +20,7 @@ from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 CHAPTER = "Kafka Internals, ch. 04, 'On-disk: the offset checkpoint file'"
 
 
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _BLANKS: Final = re.compile(r"\s+", re.ASCII)
 
@@ -38,7 +38,7 @@ class Unreadable:
 
 def lines_of(text: str) -> list[str]:
     """The lines, whatever ends them; an empty last one is none."""
-    lines = _LINE_END.split(text)
+    lines = LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 

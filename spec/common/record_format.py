@@ -13,7 +13,6 @@ import itertools
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from crc32c import crc32c
@@ -144,7 +143,6 @@ def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
 
 
 @states("BAT-12")
-@lru_cache(maxsize=4096)
 def varint_bytes(n: int, bits: int = 32) -> bytes:
     """The shortest form."""
     raw = ((n << 1) ^ (n >> (bits - 1))) & ((1 << bits) - 1)

@@ -12,7 +12,6 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Final
 
 from icontract import ensure, require
@@ -21,7 +20,7 @@ from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, clause, states
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Refused, without_state
 from kafkaspec.contract.numbers import NodeId, Within
-from kafkaspec.spec.common.checkpoint_text import canonical, integer, is_topic_id
+from kafkaspec.spec.common.checkpoint_text import LINE_END, canonical, integer, is_topic_id
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX
 
 PREFIX = "MTP"
@@ -68,13 +67,11 @@ Version = Annotated[int, Within(0, 1)]
 
 # ---- java.util.Properties --------------------------------------------------------------------------------------------
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _PROPERTY = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:(u)([0-9a-fA-F]{4})?|(.?))", re.DOTALL)
 
 
 @states(without=A_FORMAT)
-@lru_cache(maxsize=4096)
 def _unescaped(text: str) -> str | None:
     """The text without its backslashes; None if it is malformed.
 
@@ -88,12 +85,11 @@ def _unescaped(text: str) -> str | None:
 
 
 @states("MTP-1")
-@lru_cache(maxsize=1024)
-def logical_lines(text: str) -> list[str]:
+def logical_lines(text: str) -> tuple[str, ...]:
     """Lines without comments, joined where a backslash ends one."""
     out: list[str] = []
     joined: str | None = None
-    lines = _LINE_END.split(text)
+    lines = LINE_END.split(text)
     for n, line in enumerate(lines):
         begun = line.lstrip(" \t\f")
         if not joined and (not begun or begun[0] in "#!"):
@@ -107,7 +103,7 @@ def logical_lines(text: str) -> list[str]:
         else:
             out.append(whole)
             joined = None
-    return out if joined is None else [*out, joined]
+    return (*out,) if joined is None else (*out, joined)
 
 
 @machine.question("properties.read", "MTP-2")

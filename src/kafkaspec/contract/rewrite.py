@@ -44,6 +44,11 @@ def modules_of(name: str) -> list[ModuleType]:
     return list(found.values())
 
 
+def keeping(module: ModuleType) -> list[Any]:
+    """The functions of a module that keep answers, each with `cache_clear`."""
+    return [f for f in vars(module).values() if hasattr(f, "cache_clear") and f.__module__ == module.__name__]
+
+
 class ModuleRewrite:
     """Within this context, which may be entered again and again, the functions of a module run the code of a changed
     tree. In that no function is added or taken away, and none begins on another line. `names` are globals which the
@@ -62,9 +67,7 @@ class ModuleRewrite:
         changed = _pairs(old, new)
         found = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__ in changed]
         self._functions = [(f, f.__code__, changed[f.__code__]) for f in found]
-        self._keeping = [
-            f for f in self._space.values() if hasattr(f, "cache_clear") and f.__module__ == module.__name__
-        ]
+        self._keeping = keeping(module)
 
     def __len__(self) -> int:
         """How many functions run another code."""

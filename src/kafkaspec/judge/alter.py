@@ -158,7 +158,7 @@ def altered(
 
 def _judge(check: Check, record: dict[str, Any], number: int, cited: set[tuple[str | None, bool]]) -> str:
     """The verdict on an altered line. What a rejection cites is looked at once for each operation and kind of answer:
-    it has at least the clauses of the operation, whatever the values."""
+    it has at least the clauses of the operation or of its contracts, whatever the values."""
     line: Line = check.validated(record, number)
     if line.op == "init":
         verdict = check.begin(line)

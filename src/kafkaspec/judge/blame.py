@@ -35,7 +35,7 @@ from kafkaspec.contract.governs import (
 )
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Fields, Json, Machine, Operation, Outside, Refused, Step
-from kafkaspec.judge.cover import prefix_of, refusals_of, stated_in
+from kafkaspec.judge.cover import keeping_in, prefix_of, refusals_of, stated_in
 from kafkaspec.judge.suspects import STAYED, Blame, Call, Fault, begun, explanations, followed
 from kafkaspec.lockstep.compare import matches, outcome_matches, unpaired
 
@@ -263,6 +263,8 @@ class _Case:
         op, result = call.operation, call.step.result
         refused = isinstance(result, Refused)
         self.vote(op.clauses, STATES + STATES_ALONE / max(1, len(op.clauses)))
+        if op.environment:  # its contracts alone name any
+            self.vote((c.clause for c in op.preconditions), STATES)
         self.vote(self.ran(call), RUNS)
         self.vote((p.clause for p in op.postconditions if p.clause not in op.clauses), ENSURES)
         self.vote(revealed(op), REVEALS * (CONSEQUENCE if refused else 1))
@@ -336,6 +338,8 @@ class _Case:
             if event == "call":
                 run[frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".<locals>")[0]] = None
 
+        for f in keeping_in(self.machine):  # else what was asked before would not run
+            f.cache_clear()
         before = sys.getprofile()
         sys.setprofile(note)
         try:

@@ -21,7 +21,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final, Literal
 
 from kafkaspec.contract.machine import Machine, Operation, Refused
-from kafkaspec.contract.rewrite import ModuleRewrite, modules_of, tree_of
+from kafkaspec.contract.rewrite import ModuleRewrite, keeping, modules_of, tree_of
 
 MOST_DECISIONS: Final = 100_000
 """Of one call, in which a condition is decided otherwise: no call decides so much."""
@@ -453,6 +453,16 @@ def stated_in(machine: Machine[Any]) -> Mapping[tuple[str, str], tuple[str, ...]
 def _stated_in(home: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
     defined = (f for module in modules_of(home) for f in _defined(module))
     return {(f.__module__, f.__qualname__): ids for f in defined if (ids := stated_by(f))}
+
+
+def keeping_in(machine: Machine[Any]) -> Sequence[Any]:
+    """The functions of a machine's modules that keep answers, each with `cache_clear`."""
+    return _keeping_in(machine.home)
+
+
+@cache
+def _keeping_in(home: str) -> Sequence[Any]:
+    return [f for module in modules_of(home) for f in keeping(module)]
 
 
 def _deciding(number: int, how: How, within: list[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
