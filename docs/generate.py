@@ -55,6 +55,7 @@ from kafkaspec.cli import names
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import Deviation, shown
 from kafkaspec.contract.history import answer_text, outcome, record_text
+from kafkaspec.contract.machine import Operation
 from kafkaspec.contract.subsystem import clause as find_clause
 from kafkaspec.errors import UserError
 from kafkaspec.explore.engine import explore
@@ -243,8 +244,13 @@ def played(text: str) -> str:
 def operations(name: str) -> str:
     """The operations of a subsystem's spec as recordings call them, folded."""
     found = subsystem.find(name).spec.machine.operations.values()
-    rows = [[f"`{op.name}`", ", ".join(f"`{p}`" for p in op.parameters), linked(op.clauses)] for op in found]
+    rows = [[f"`{op.name}`", ", ".join(f"`{p}`" for p in op.parameters), _governed(op)] for op in found]
     return folded(f"{len(rows)} operations", table(["operation", "arguments", "clauses"], rows))
+
+
+def _governed(op: Operation[Any]) -> str:
+    """The clauses that an operation names."""
+    return "none: done by others" if op.environment else linked(op.clauses)
 
 
 def pinned(name: str) -> str:

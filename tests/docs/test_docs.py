@@ -64,8 +64,9 @@ def test_what_is_counted_is_what_it_is_called(generate: ModuleType) -> None:
 
 
 @pytest.mark.first
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("page", ["README.md", "docs/judge.md", "docs/tutorial.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/judge.md", pytest.param("docs/tutorial.md", marks=pytest.mark.deep)]
+)
 def test_a_page_with_commands_works_as_it_stands(page: str, generate: ModuleType) -> None:
     """Its files are written into a copy of the checkout, its commands run there, their output compared."""
     assert page in generate.PLAYED
