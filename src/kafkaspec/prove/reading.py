@@ -123,6 +123,11 @@ class Reading(Values):
             *majorities(self, atoms),
         ]
 
+    def extent(self) -> tuple[int, ...]:
+        """How much is known beforehand: equal unless something was read since that adds to it."""
+        constants = sum(map(len, self.constants.values()))
+        return len(self.definitions), len(self._axioms), len(self.unknowns()), constants, len(self._counted_sorts)
+
     def unknowns(self) -> list[Count]:
         """What is said of sets as a whole, as far as it has been read."""
         tables = (self._counts, self._majorities)
