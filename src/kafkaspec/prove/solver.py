@@ -124,6 +124,13 @@ def steps_taken(solver: z3.Solver) -> int:
     return next((int(v) for k, v in solver.statistics() if k == "rlimit count"), 0)
 
 
+def asserted(solver: z3.Solver, formulas: Sequence[Formula]) -> None:
+    """Give a solver formulas."""
+    ctx = solver.ctx.ref()
+    for f in formulas:
+        z3.Z3_solver_assert(ctx, solver.solver, f.ast)
+
+
 def check(
     formulas: Sequence[Formula],
     share_s: float,
@@ -135,7 +142,7 @@ def check(
     limit(s, share_s)
     for name, value in (options or {}).items():
         s.set(name, value)
-    s.add(*formulas)
+    asserted(s, formulas)
     for name, f in (named or {}).items():
         s.assert_and_track(f, NAMED + name)
     before = steps_taken(s)
@@ -176,11 +183,11 @@ class Shared:
             self.solver, self.assumed = z3.SimpleSolver(), assumed
             for name, value in SHARED.items():
                 self.solver.set(name, value)
-            self.solver.add(*assumed)
+            asserted(self.solver, assumed)
         s = self.solver
         limit(s, share_s)
         s.push()
-        s.add(*formulas)
+        asserted(s, formulas)
         before = steps_taken(s)
         proved = bool(s.check() == z3.unsat)
         steps = steps_taken(s) - before
