@@ -212,3 +212,23 @@ def test_the_claims_needed_at_a_small_size_are_enough_at_every_size() -> None:
         assert q.round(Budget(10.0), 1.0) == "unsat"
         assert q.won is not None
         assert q.won[1] == "needed"
+
+
+def test_a_solver_that_has_read_what_is_assumed_proves_what_follows_and_nothing_else() -> None:
+    x, y = z3.Ints("x y")
+    f = z3.Function("f", z3.IntSort(), z3.IntSort())
+    assumed = [x > y, y > 3]
+    shared, budget = solver.Shared(), Budget(10.0)
+
+    def follows(goal: Any, *hints: Any, of: Sequence[Any] = assumed) -> bool:
+        return shared.proves(Question(of, hints, (), goal, {}), budget)
+
+    assert follows(x > 4)
+    assert follows(f(x) > 0, z3.ForAll([y], f(y) == y))
+    assert not follows(f(x) > 0)  # the hint is not known any more
+    assert not follows(x > 5)
+    assert follows(x > 4)  # what did not follow was not assumed since
+    assert not follows(x > 4, of=[y > 3])
+    assert follows(x > 4)
+    assert 0 < budget.spent_s < 1
+    assert not shared.proves(Question(assumed, (), (), x > 4, {}), Budget(0.0))

@@ -121,7 +121,16 @@ def limit(solver: z3.Solver, share_s: float) -> None:
 
 def steps_taken(solver: z3.Solver) -> int:
     """Z3's count of resource units. It is one for all solvers: only differences mean something."""
-    return next((int(v) for k, v in solver.statistics() if k == "rlimit count"), 0)
+    ctx = solver.ctx.ref()
+    s = z3.Z3_solver_get_statistics(ctx, solver.solver)
+    z3.Z3_stats_inc_ref(ctx, s)
+    try:
+        for i in reversed(range(z3.Z3_stats_size(ctx, s))):  # it stands near the end
+            if z3.Z3_stats_get_key(ctx, s, i) == "rlimit count":
+                return int(z3.Z3_stats_get_uint_value(ctx, s, i))
+    finally:
+        z3.Z3_stats_dec_ref(ctx, s)
+    return 0
 
 
 def asserted(solver: z3.Solver, formulas: Sequence[Formula]) -> None:
