@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -31,6 +31,12 @@ class Stub:
         return Reply("unknown", None, self.why, int(share_s * STEPS_PER_SECOND))
 
 
+def asked_of(monkeypatch: pytest.MonkeyPatch, check: Callable[..., Reply]) -> None:
+    """Ask this in the place of the solvers."""
+    monkeypatch.setattr(solver, "check", check)
+    monkeypatch.setattr(solver.Shared, "check", lambda self, assumed, formulas, share_s: check(formulas, share_s))
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The clock of the budgets: it stands still unless a test moves it."""
@@ -56,7 +62,7 @@ def test_the_limit_is_that_of_an_obligation_with_all_its_parts_and_attempts(
     monkeypatch: pytest.MonkeyPatch, clock: list[float], timeout_s: float
 ) -> None:
     stub = Stub()
-    monkeypatch.setattr(solver, "check", stub)
+    asked_of(monkeypatch, stub)
     asked_before: list[float] = []
     spent: dict[str, float] = {}
 
@@ -82,7 +88,7 @@ def test_a_slow_machine_ends_an_obligation_too(monkeypatch: pytest.MonkeyPatch, 
         clock[0] += 8.0
         return Reply("unknown", None, "timeout", 0)
 
-    monkeypatch.setattr(solver, "check", slow)
+    asked_of(monkeypatch, slow)
     p = prove(load(Overflow), timeout_s=2.0, only=lambda a, c: (a, c) == ("up", "type of n"))
     assert [o.verdict for o in p.obligations] == ["unknown"]
     possible, obligation = 8.0, 8.0  # each begins with a budget of its own, and ends after one query
@@ -108,7 +114,7 @@ def test_what_has_no_answer_at_any_cost_is_not_asked_for_ever(
     monkeypatch: pytest.MonkeyPatch, clock: list[float]
 ) -> None:
     stub = Stub("(incomplete quantifiers)")
-    monkeypatch.setattr(solver, "check", stub)
+    asked_of(monkeypatch, stub)
     p = prove(load(Overflow), timeout_s=1e6, only=lambda a, c: (a, c) == ("up", "type of n"))
     assert [o.verdict for o in p.obligations] == ["unknown"]
     assert len(stub.shares) < 100
@@ -185,7 +191,7 @@ def test_what_a_proof_used_is_everything_where_no_core_can_be_had(monkeypatch: p
     q = Question(list(claims.values()), [], [], Q(K), claims)
     assert "unsat" in list(rounds(q))
     assert q.used(5.0) == {"if p then q", "every p"}
-    monkeypatch.setattr(solver, "check", Stub())
+    asked_of(monkeypatch, Stub())
     assert q.used(5.0) == set(claims)
 
 
@@ -206,3 +212,23 @@ def test_the_claims_needed_at_a_small_size_are_enough_at_every_size() -> None:
         assert q.round(Budget(10.0), 1.0) == "unsat"
         assert q.won is not None
         assert q.won[1] == "needed"
+
+
+def test_a_solver_that_has_read_what_is_assumed_proves_what_follows_and_nothing_else() -> None:
+    x, y = z3.Ints("x y")
+    f = z3.Function("f", z3.IntSort(), z3.IntSort())
+    assumed = [x > y, y > 3]
+    shared, budget = solver.Shared(), Budget(10.0)
+
+    def follows(goal: Any, *hints: Any, of: Sequence[Any] = assumed) -> bool:
+        return shared.proves(Question(of, hints, (), goal, {}), budget)
+
+    assert follows(x > 4)
+    assert follows(f(x) > 0, z3.ForAll([y], f(y) == y))
+    assert not follows(f(x) > 0)  # the hint is not known any more
+    assert not follows(x > 5)
+    assert follows(x > 4)  # what did not follow was not assumed since
+    assert not follows(x > 4, of=[y > 3])
+    assert follows(x > 4)
+    assert 0 < budget.spent_s < 1
+    assert not shared.proves(Question(assumed, (), (), x > 4, {}), Budget(0.0))

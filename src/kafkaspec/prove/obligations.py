@@ -18,6 +18,7 @@ from kafkaspec.language.obvious import essential
 from kafkaspec.language.parts import kept, used, variables
 from kafkaspec.language.refine import Refinement
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, conjuncts
+from kafkaspec.prove.solver import Shared
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
 Kind = Literal["invariant", "lemma", "type", "defined", "step", "start"]
@@ -65,6 +66,9 @@ class Setting:
     goals: list[Goal]
     claims: dict[str, list[Formula]] = field(default_factory=dict)
     """What is assumed of each claim by itself, that it is true and has a value: a proof may tell what it used."""
+    shared: Shared = field(default_factory=Shared)
+    """Has read what is assumed, and tries each goal first."""
+    _known: tuple[object, list[Formula]] = (None, [])
 
     @property
     def name(self) -> str:
@@ -81,8 +85,12 @@ class Setting:
         return {f"{n}#{i}" if i else n: f for n, parts in self.claims.items() for i, f in enumerate(parts)}
 
     def assumptions(self) -> list[Formula]:
-        """Everything that may be assumed but `not_empty`."""
-        return [*self.assumed, *self.reading.definitions, *self.reading.axioms(), *self.reading.sizes()]
+        """Everything that may be assumed but `not_empty`: the same list until more has been read."""
+        r = self.reading
+        read = (len(self.assumed), *r.extent())
+        if self._known[0] != read:
+            self._known = (read, [*self.assumed, *r.definitions, *r.axioms(), *r.sizes()])
+        return self._known[1]
 
 
 def _opened(e: Expr) -> tuple[list[Expr], Expr]:

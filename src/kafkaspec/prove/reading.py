@@ -45,6 +45,7 @@ from kafkaspec.prove.symbols import (
     exists,
     forall,
     implies,
+    is_true,
     less,
     negated,
     pick,
@@ -102,7 +103,7 @@ class Reading(Values):
         known = [self.size(n) >= 1 for n, kind in kinds.items() if kind == "size" and n not in self.given]
         known += [self.size(n) >= 1 for n in self._counted_sorts if n not in self.given]
         for t in self.model.vars.values():
-            known += [f for lo, hi in must_have_values(t) if not z3.is_true(f := self._ordered(lo, hi))]
+            known += [f for lo, hi in must_have_values(t) if not is_true(f := self._ordered(lo, hi))]
         return known
 
     def _ordered(self, lo: int | Expr, hi: int | Expr) -> Formula:
@@ -122,6 +123,11 @@ class Reading(Values):
             *numbers(self, forms, self.constants, self._counted_sorts),
             *majorities(self, atoms),
         ]
+
+    def extent(self) -> tuple[int, ...]:
+        """How much is known beforehand: equal unless something was read since that adds to it."""
+        constants = sum(map(len, self.constants.values()))
+        return len(self.definitions), len(self._axioms), len(self.unknowns()), constants, len(self._counted_sorts)
 
     def unknowns(self) -> list[Count]:
         """What is said of sets as a whole, as far as it has been read."""

@@ -27,6 +27,9 @@ MOST = 2**32 - 1
 LEAST_S = 0.0005
 """What every query costs at least, so that a budget ends."""
 
+SHARED_S, SHARED = 0.01, {"smt.mbqi": False}
+"""The share and the options of the first attempt at a goal, by a solver that has the assumptions already. It gives up
+soon where there is no proof."""
 NAMED = "assumed: "
 """Before the names of assumptions, so that they are no names of a model."""
 
@@ -118,7 +121,23 @@ def limit(solver: z3.Solver, share_s: float) -> None:
 
 def steps_taken(solver: z3.Solver) -> int:
     """Z3's count of resource units. It is one for all solvers: only differences mean something."""
-    return next((int(v) for k, v in solver.statistics() if k == "rlimit count"), 0)
+    ctx = solver.ctx.ref()
+    s = z3.Z3_solver_get_statistics(ctx, solver.solver)
+    z3.Z3_stats_inc_ref(ctx, s)
+    try:
+        for i in reversed(range(z3.Z3_stats_size(ctx, s))):  # it stands near the end
+            if z3.Z3_stats_get_key(ctx, s, i) == "rlimit count":
+                return int(z3.Z3_stats_get_uint_value(ctx, s, i))
+    finally:
+        z3.Z3_stats_dec_ref(ctx, s)
+    return 0
+
+
+def asserted(solver: z3.Solver, formulas: Sequence[Formula]) -> None:
+    """Give a solver formulas."""
+    ctx = solver.ctx.ref()
+    for f in formulas:
+        z3.Z3_solver_assert(ctx, solver.solver, f.ast)
 
 
 def check(
@@ -132,7 +151,7 @@ def check(
     limit(s, share_s)
     for name, value in (options or {}).items():
         s.set(name, value)
-    s.add(*formulas)
+    asserted(s, formulas)
     for name, f in (named or {}).items():
         s.assert_and_track(f, NAMED + name)
     before = steps_taken(s)
@@ -145,6 +164,47 @@ def check(
         steps_taken(s) - before,
         frozenset(core),
     )
+
+
+class Shared:
+    """A solver that reads assumptions once, and is then asked one goal after the other: where these are easy, reading
+    the assumptions is most of the work. Only its proofs count. After any other answer it begins again, so that nothing
+    which a search that was broken off leaves behind is built on."""
+
+    def __init__(self) -> None:
+        self.assumed: Sequence[Formula] | None = None
+        self.solver: z3.Solver | None = None
+
+    def proves(self, q: Question, budget: Budget, share_s: float = SHARED_S) -> bool:
+        """Does the goal follow from "all", as far as a short attempt tells?"""
+        if budget.over:
+            return False
+        asked = self.check(q.assumed, [*q.hints, q.denied], min(share_s, budget.left_s))
+        budget.charge(asked)
+        if asked.answer != "unsat":
+            return False
+        q.won = (0, "all")
+        return True
+
+    def check(self, assumed: Sequence[Formula], formulas: Sequence[Formula], share_s: float) -> Reply:
+        """One query."""
+        if self.solver is None or self.assumed is not assumed:
+            self.solver, self.assumed = z3.SimpleSolver(), assumed
+            for name, value in SHARED.items():
+                self.solver.set(name, value)
+            asserted(self.solver, assumed)
+        s = self.solver
+        limit(s, share_s)
+        s.push()
+        asserted(s, formulas)
+        before = steps_taken(s)
+        proved = bool(s.check() == z3.unsat)
+        steps = steps_taken(s) - before
+        if proved:
+            s.pop()
+        else:
+            self.solver = None
+        return Reply("unsat" if proved else "unknown", None, "", steps)
 
 
 _functions: dict[int, tuple[Formula, frozenset[str], bool]] = {}

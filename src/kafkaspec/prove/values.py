@@ -29,12 +29,16 @@ from kafkaspec.prove.symbols import (
     State,
     Term,
     Value,
+    applied,
     at_most,
     both,
     either,
     exists,
     forall,
     implies,
+    is_false,
+    is_number,
+    is_true,
     less,
     negated,
     pick,
@@ -129,7 +133,7 @@ class Values(ABC):
                 return [z3.IntVal(i) for i in range(n)]
             case "range":
                 lo, hi = self.number(t.lo), None if t.hi is None else self.number(t.hi)
-                if z3.is_int_value(lo) and hi is not None and z3.is_int_value(hi):
+                if is_number(lo) and hi is not None and is_number(hi):
                     values = range(lo.as_long(), hi.as_long() + 1)
                     if self.listed(len(values)):
                         return [z3.IntVal(i) for i in values]
@@ -208,7 +212,7 @@ class Values(ABC):
         f = self._functions.get((name, len(flat)))
         if f is None:
             f = self._functions[name, len(flat)] = z3.Function(name, *[i.sort() for i in flat], sort)
-        return f(*flat)
+        return applied(f, flat)
 
     def _flat(self, x: Value) -> list[Term]:
         """A value as the arguments of a function: equal values give equal arguments."""
@@ -293,9 +297,9 @@ class Values(ABC):
     # ---- composite values
     def choose(self, t: T, c: Formula, a: Value, b: Value) -> Value:
         """a if c else b."""
-        if z3.is_true(c) or a is b:
+        if is_true(c) or a is b:
             return a
-        if z3.is_false(c):
+        if is_false(c):
             return b
         if self.is_partner(t):
             return Partner(pick(c, a.none, b.none), lambda x: pick(c, a.has(x), b.has(x)))
@@ -320,14 +324,14 @@ class Values(ABC):
             for p, q in ((a, b), (b, a)):
                 if p.exact is not None:
                     return q.has(p.exact) if q.exact is None else same(p.exact, q.exact)
-                if z3.is_true(p.none):
+                if is_true(p.none):
                     return q.none
             x = self.variable(t.item)
             return both([same(a.none, b.none), forall([x], same(a.has(x), b.has(x)))])
         match t.kind:
             case "option":
-                if z3.is_true(a.none) or z3.is_true(b.none):
-                    return b.none if z3.is_true(a.none) else a.none
+                if is_true(a.none) or is_true(b.none):
+                    return b.none if is_true(a.none) else a.none
                 there = both([negated(a.none), negated(b.none)])
                 return either([both([a.none, b.none]), both([there, self.equal(t.item, a.value, b.value)])])
             case "map":
@@ -368,7 +372,7 @@ class Values(ABC):
     def most(self, t: T) -> int | None:
         """The greatest length of a sequence type, if its places are read one by one."""
         n = self.number(t.hi) if self.finite and t.hi is not None else None
-        return n.as_long() if n is not None and z3.is_int_value(n) and self.listed(n.as_long()) else None
+        return n.as_long() if n is not None and is_number(n) and self.listed(n.as_long()) else None
 
     # ---- types
     def typed(self, t: T, v: Value) -> list[tuple[bool, Formula]]:
@@ -378,7 +382,7 @@ class Values(ABC):
         def walk(t: T, v: Value, around: list[Term], given: list[Formula]) -> None:
             def say(p: Formula, not_empty: bool = False) -> None:
                 f = forall(around, implies(both(given), p))
-                if not z3.is_true(f):
+                if not is_true(f):
                     out.append((not_empty, f))
 
             if self.is_partner(t):

@@ -19,19 +19,19 @@ from kafkaspec.language.refine import Refinement, exists
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.prove.obligations import Part, Setting, part_of
 from kafkaspec.prove.reading import conjuncts
-from kafkaspec.prove.solver import FIRST_S, Budget, Question
+from kafkaspec.prove.solver import FIRST_S, Budget, Question, Shared
 
 MOST_CONDITIONS = 5
 """Cases are told apart by at most this many conditions of an action's text."""
 MOST_CHOICES = 16
 """A disjunct is tried with at most this many choices of its parameters."""
-SOON_S, SOON = 0.02, {"smt.mbqi": False}
+SOON_S = 0.02
 """The first attempt at a part: one that gives up soon where there is no proof."""
-Asking = Callable[[Question, Budget], bool]
+Asking = Callable[[Shared, Question, Budget], bool]
 ROUNDS: tuple[Asking, ...] = (
-    lambda q, budget: budget.ask([*q.sets["all"], q.denied], SOON_S, SOON).answer == "unsat",
-    lambda q, budget: q.round(budget, FIRST_S, quick=True) == "unsat",
-    lambda q, budget: q.round(budget, FIRST_S) == "unsat",
+    lambda shared, q, budget: shared.proves(q, budget, SOON_S),
+    lambda shared, q, budget: shared.proves(q, budget) or q.round(budget, FIRST_S, quick=True) == "unsat",
+    lambda shared, q, budget: shared.proves(q, budget) or q.round(budget, FIRST_S) == "unsat",
 )
 """Whether a part follows, with more patience from round to round."""
 
@@ -76,7 +76,7 @@ def _shown(s: Setting, way: Expr, case: tuple[Expr, ...], budget: Budget, follow
     for e in conjuncts(way):
         part = part_of(s, or_(not_(and_(*case)), e))
         q = Question(s.assumptions(), part.hints, s.not_empty, part.formula, s.named)
-        if not follows(q, budget):
+        if not follows(s.shared, q, budget):
             return None
         out.append(part)
     return out
