@@ -14,7 +14,7 @@ import importlib
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Self
 
@@ -49,12 +49,23 @@ def keeping(module: ModuleType) -> list[Any]:
     return [f for f in vars(module).values() if hasattr(f, "cache_clear") and f.__module__ == module.__name__]
 
 
+def functions() -> list[FunctionType]:
+    """Every function that there is: all objects are looked through, which takes a second where there are many."""
+    return [f for f in gc.get_objects() if type(f) is FunctionType]
+
+
 class ModuleRewrite:
     """Within this context, which may be entered again and again, the functions of a module run the code of a changed
     tree. In that no function is added or taken away, and none begins on another line. `names` are globals which the
-    tree uses beside the module's own."""
+    tree uses beside the module's own; `of`: `functions()`, which several rewrites may share."""
 
-    def __init__(self, module: ModuleType, tree: ast.Module, names: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        module: ModuleType,
+        tree: ast.Module,
+        names: Mapping[str, Any] | None = None,
+        of: Sequence[FunctionType] | None = None,
+    ) -> None:
         """ValueError: the tree has other functions, or the module has a name of `names`."""
         path = str(module.__file__)
         self._space, self._names = vars(module), dict(names or {})
@@ -65,7 +76,7 @@ class ModuleRewrite:
             for text in (tree_of(module), ast.fix_missing_locations(tree))
         )
         changed = _pairs(old, new)
-        found = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__ in changed]
+        found = [f for f in (functions() if of is None else of) if f.__code__ in changed]
         self._functions = [(f, f.__code__, changed[f.__code__]) for f in found]
         self._keeping = keeping(module)
 

@@ -21,7 +21,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final, Literal
 
 from kafkaspec.contract.machine import Machine, Operation, Refused
-from kafkaspec.contract.rewrite import ModuleRewrite, keeping, modules_of, tree_of
+from kafkaspec.contract.rewrite import ModuleRewrite, functions, keeping, modules_of, tree_of
 
 MOST_DECISIONS: Final = 100_000
 """Of one call, in which a condition is decided otherwise: no call decides so much."""
@@ -375,12 +375,12 @@ def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[ModuleRewrite]]:
         cover = Cover()
         modules = modules_of(machine.home)
         wanted = reached(machine, modules)
-        watchers = cover.watchers()
+        watchers, every = cover.watchers(), functions()
         texts = []
         for module in modules:
             tree = tree_of(module)
             _WatcherInserter(module, {f for home, f in wanted if home == module.__name__}, cover.sites).visit(tree)
-            texts.append(ModuleRewrite(module, tree, watchers))
+            texts.append(ModuleRewrite(module, tree, watchers, every))
         _KNOWN[id(machine)] = machine, cover, texts
     return _KNOWN[id(machine)][1:]
 
