@@ -15,6 +15,7 @@ import inspect
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Self
 
@@ -27,6 +28,13 @@ def tree_of(module: ModuleType) -> ast.Module:
     return ast.parse(inspect.getsource(module))
 
 
+@cache
+def _names_in(module: ModuleType) -> list[str]:
+    """The modules and names that a module imports from others by `from ... import`."""
+    found = [n for n in ast.walk(tree_of(module)) if isinstance(n, ast.ImportFrom)]
+    return [name for n in found for name in (str(n.module), *(f"{n.module}.{alias.name}" for alias in n.names))]
+
+
 def modules_of(name: str) -> list[ModuleType]:
     """A module of a layer (`kafkaspec.spec.storage.batch`) and those of the layer that it is written with."""
     layer = ".".join(name.split(".")[:2]) + "."
@@ -37,10 +45,8 @@ def modules_of(name: str) -> list[ModuleType]:
         if name in found:
             continue
         found[name] = importlib.import_module(name)
-        for node in ast.walk(tree_of(found[name])):
-            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(layer):
-                names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
-                todo += [n for n in names if n in sys.modules and not hasattr(sys.modules[n], "__path__")]
+        names = [n for n in _names_in(found[name]) if n.startswith(layer)]
+        todo += [n for n in names if n in sys.modules and not hasattr(sys.modules[n], "__path__")]
     return list(found.values())
 
 
