@@ -7,18 +7,17 @@ right, and is counted apart.
 
 from __future__ import annotations
 
-import copy
 import gzip
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from kafkaspec.contract.machine import Fields, Json, Machine, Refused
-from kafkaspec.judge.check import Check, Line
+from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
+from kafkaspec.judge.check import Attempt, Check, Line
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ Place = tuple[str | int, ...]
 """The keys and indexes that lead from a line to a value in it."""
 REMOVED, DROPPED, TWICE, TO_ERROR, TO_RESULT = "removed", "dropped", "twice", "to error", "to result"
 UNCITED = "rejected by no clause"
+Attempts = list[Attempt | Outside]
+"""The calls that a line may be, made once for all of its alterations."""
 
 
 def _changes(value: Json, shape: Json, place: Place) -> Iterator[tuple[Place, str]]:
@@ -95,7 +96,7 @@ def _path(place: Place, how: str) -> str:
     return f"{place[0]}{''.join(f'[{k}]' if isinstance(k, int) else f'.{k}' for k in place[1:])} {how}".rstrip()
 
 
-def _alterations(line: dict[str, Any], result: Json | Refused, shape: Json) -> Iterator[tuple[Place, str]]:
+def _alterations(line: Mapping[str, Any], result: Json | Refused, shape: Json) -> Iterator[tuple[Place, str]]:
     """Every place of a line that can be altered, and how; `result` and `shape` are what the spec answers and shows."""
     if "state" in line:
         yield from _changes(line["state"], shape, ("state",))
@@ -127,20 +128,22 @@ def altered(
     cited: set[tuple[str | None, bool]] = set()
     """the operations for which a rejection cited a clause, and whether an error was recorded"""
     for number, text in enumerate(lines, 1):
-        record = orjson.loads(text)
-        before = check.frontier
-        if check.slow(copy.deepcopy(record), number) is not None:
+        line = check.validated(orjson.loads(text), number)
+        record, before = line.record, check.frontier
+        made = None if line.op == "init" or not check.complete(line) else [*check.attempts(line)]
+        if (check.begin(line) if line.op == "init" else check.explained(line, made)) is not None:
             break
         after = check.frontier
-        result, shape, deviates = _expected(check, record, number, before)
+        check.frontier = before
+        result, shape, deviates = _expected(check, line, made)
         for place, how in _alterations(record, result, shape):
             if rng.random() >= share:
                 continue
             tried += 1
-            changed = _changed(record, place, how)
+            changed = line._replace(record=_changed(record, place, how))
             check.frontier = before
-            verdict = _judge(check, changed, number, cited)
-            if verdict == "accepted" and deviates and not _expected(check, changed, number, before)[2]:
+            verdict, by_spec = _judge(check, changed, made, cited)
+            if verdict == "accepted" and deviates and by_spec:
                 righted += 1
                 continue
             if verdict == "accepted":  # does it show at a later line?
@@ -151,41 +154,36 @@ def altered(
                     verdict = final.verdict if final.verdict != "rejected" or final.clause else UNCITED
                     later += final.verdict == "rejected"
             if verdict != "rejected":
-                accepted.append(Alteration(number, _path(place, how), changed, verdict))
+                accepted.append(Alteration(number, _path(place, how), changed.record, verdict))
         check.frontier = after
     return AlterationCounts(tried, later, righted, tuple(accepted))
 
 
-def _judge(check: Check, record: dict[str, Any], number: int, cited: set[tuple[str | None, bool]]) -> str:
-    """The verdict on an altered line. What a rejection cites is looked at once for each operation and kind of answer:
-    it has at least the clauses of the operation or of its contracts, whatever the values."""
-    line: Line = check.validated(record, number)
+def _judge(check: Check, line: Line, made: Attempts | None, cited: set[tuple[str | None, bool]]) -> tuple[str, bool]:
+    """The verdict on an altered line, and whether the spec explains it without a known deviation. What a rejection
+    cites is looked at once for each operation and kind of answer: it has at least the clauses of the operation or of
+    its contracts, whatever the values."""
     if line.op == "init":
         verdict = check.begin(line)
-        return "accepted" if verdict is None else verdict.verdict
-    found, deviated, outside = check.explanations(line)
+        return ("accepted", True) if verdict is None else (verdict.verdict, False)
+    found, deviated, outside = check.explanations(line, made)
     if found or deviated:
         check.frontier = [a.after for a in found] + [a.after for a, _ in deviated]
-        return "accepted"
+        return "accepted", bool(found)
     if outside is not None:
-        return "outside"
-    kind = line.op, "error" in record
+        return "outside", False
+    kind = line.op, "error" in line.record
     if kind not in cited and check.rejected(line, nearest=False).clause:
         cited.add(kind)
-    return "rejected" if kind in cited else UNCITED
+    return "rejected" if kind in cited else UNCITED, False
 
 
-def _expected(
-    check: Check, record: dict[str, Any], number: int, before: list[Any]
-) -> tuple[Json | Refused, Json, bool]:
+def _expected(check: Check, line: Line, made: Attempts | None) -> tuple[Json | Refused, Json, bool]:
     """What the spec shows at a line, or what a known deviation that explains it does, for the shape of it (what may be
     left out, whether a message is stated); and whether only a known deviation explains it."""
-    line = check.validated(record, number)
     if line.op == "init":
-        return None, check.machine.observe(check.frontier[0].state), False
-    check.frontier, after = before, check.frontier
-    found, deviated, _ = check.explanations(line)
-    check.frontier = after
+        return None, check.machine.observe(check.fresh(line.arguments).state), False
+    found, deviated, _ = check.explanations(line, made)
     if found:
         return found[0].result, found[0].observation, False
     attempt, ids = deviated[0]

@@ -416,11 +416,11 @@ class Check:
         if self.machine.initial is not Nothing:
             self.unknown_since = self.unknown_since or number
 
-    def explained(self, line: Line) -> Verdict | None:
-        """Judge a call; None if it is explained."""
+    def explained(self, line: Line, made: Iterable[Attempt | Outside] | None = None) -> Verdict | None:
+        """Judge a call; None if it is explained. `made`: as in `explanations`."""
         number = line.number
         self.histories = self.histories or 1
-        found, deviated, outside = self.explanations(line)
+        found, deviated, outside = self.explanations(line, made)
         if deviated and not found:
             self.note(min(deviated, key=lambda d: len(d[1]))[1], line.step, number)
         attempts = [*((a, ()) for a in found), *deviated]
@@ -494,14 +494,9 @@ class Check:
         else:
             self.bounds[op.name].answered[0] += 1
 
-    def explanations(self, line: Line) -> tuple[list[Attempt], list[tuple[Attempt, tuple[str, ...]]], Outside | None]:
-        """The calls that explain a line; those that explain it by known deviations, with these; and, if the call is
-        recorded whole and breaks a precondition in a possible state, that precondition."""
-        found: list[Attempt] = []
-        deviated: list[tuple[Attempt, tuple[str, ...]]] = []
-        broken = None
-        complete = self.complete(line)
-        if not complete:
+    def attempts(self, line: Line) -> Iterator[Attempt | Outside]:
+        """Every call that the line may be, made in every possible state."""
+        if not self.complete(line):
             self.sparse_since = self.sparse_since or line.number
         self.left += MAX_CALLS_A_LINE
         for possible in self.frontier:
@@ -512,16 +507,28 @@ class Check:
                         f"{self.name}:{line.number}: could not judge from here: more than {MAX_CALLS:,} calls, and "
                         f"{MAX_CALLS_A_LINE} a line, would have to be tried for what the lines leave out"
                     )
-                attempt = self.attempt(line, possible, op, arguments)
-                if isinstance(attempt, Outside):
-                    if complete:
-                        broken = broken or attempt
-                elif outcome_matches(attempt.result, line.record) and self.shows(attempt.observation, line.record):
-                    found.append(attempt)
-                elif not self.strict:
-                    self.left -= len(self.deviations)
-                    if ids := self.deviating(line.record, attempt):
-                        deviated.append((attempt, ids))
+                yield self.attempt(line, possible, op, arguments)
+
+    def explanations(
+        self, line: Line, made: Iterable[Attempt | Outside] | None = None
+    ) -> tuple[list[Attempt], list[tuple[Attempt, tuple[str, ...]]], Outside | None]:
+        """The calls that explain a line; those that explain it by known deviations, with these; and, if the call is
+        recorded whole and breaks a precondition in a possible state, that precondition. `made`: the line's attempts,
+        where they were made before."""
+        found: list[Attempt] = []
+        deviated: list[tuple[Attempt, tuple[str, ...]]] = []
+        broken = None
+        complete = self.complete(line)
+        for attempt in self.attempts(line) if made is None else made:
+            if isinstance(attempt, Outside):
+                if complete:
+                    broken = broken or attempt
+            elif outcome_matches(attempt.result, line.record) and self.shows(attempt.observation, line.record):
+                found.append(attempt)
+            elif not self.strict:
+                self.left -= len(self.deviations)
+                if ids := self.deviating(line.record, attempt):
+                    deviated.append((attempt, ids))
         return found, deviated, broken
 
     def complete(self, line: Line) -> bool:
