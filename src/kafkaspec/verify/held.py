@@ -7,7 +7,6 @@ audit) counts as imported by the units that look there.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
@@ -45,27 +44,31 @@ READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 LONG: Mapping[str, float] = {"proofs": 60, "impl against spec": 30, "models": 20, "log directories": 10}
 """How long a unit may take that was never done, in seconds: the longest is begun first."""
 
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(kafkaspec[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|.*)|import[ \t]+(.*))", re.M)
+_MODULE, _NAME = re.compile(r"\bkafkaspec[\w.]*"), re.compile(r"\w+")
+
 
 @cache
 def _imported(file: Path) -> frozenset[Path]:
-    """The files of the package and of the project that a file imports, at its top or within a function."""
-    out: set[Path] = set()
-    for n in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(n, ast.ImportFrom) and n.module:
-            names = [n.module, *(f"{n.module}.{a.name}" for a in n.names)]
-        elif isinstance(n, ast.Import):
-            names = [a.name for a in n.names]
-        else:
-            continue
-        for name in names:
-            head, _, rest = name.partition(".")
-            if head == "kafkaspec" and rest:
-                for folder in _folders():
-                    place = folder / rest.replace(".", "/")
-                    over = [p for p in place.parents if p.is_relative_to(folder)]
-                    files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
-                    out |= {f for f in files if f.is_file()}
-    return frozenset(out)
+    """The files of the package and of the project that a file imports, at its top or within a function: by its text,
+    which takes a tenth of the time of its syntax tree."""
+    names = set[str]()
+    for module, parts, others in _IMPORT.findall(file.read_text("utf-8")):
+        names |= {module, *(f"{module}.{n}" for n in _NAME.findall(parts))} if module else {*_MODULE.findall(others)}
+    return frozenset(f for name in names for f in _files_of(name))
+
+
+@cache
+def _files_of(name: str) -> tuple[Path, ...]:
+    """The files of a module of that name, if it is one of the package or the project."""
+    head, _, rest = name.partition(".")
+    out: list[Path] = []
+    for folder in _folders() if head == "kafkaspec" and rest else ():
+        place = folder / rest.replace(".", "/")
+        over = [p for p in place.parents if p.is_relative_to(folder)]
+        files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
+        out += [f for f in files if f.is_file()]
+    return tuple(out)
 
 
 @cache
