@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
@@ -178,12 +178,16 @@ def unlike(expected: Json | Refused, answer: Json | Refused) -> str:
     return f"answered {answer_text(outcome(answer))}, expected {answer_text(outcome(expected))}"
 
 
+YOUNG: Final = 100_000
+"""How many new objects there are before Python looks for cycles, where few are expected."""
+
+
 @contextmanager
 def few_collections() -> Iterator[None]:
     """Within this context Python seldom looks for cycles: states, records and observations make none."""
     young, *older = gc.get_threshold()
     if young:  # 0: it never looks
-        gc.set_threshold(max(young, 100_000), *older)
+        gc.set_threshold(max(young, YOUNG), *older)
     try:
         yield
     finally:

@@ -42,8 +42,6 @@ WALKED = "impl against spec"
 """The check that has seeds."""
 AUDIT = "audit"
 """The name under which the audit's rows are asked for; no subsystem's."""
-SELDOM = (50_000, 50, 100)
-"""Python's thresholds of garbage collection here."""
 ALTERED = 0.02
 """The share of a recording's values that are altered, one at a time; the tests alter more."""
 
@@ -170,17 +168,15 @@ Each = Callable[[Callable[[Unit], tuple[Unit, list[Row]]], Sequence[Unit]], Iter
 
 @contextmanager
 def running(jobs: int) -> Iterator[Each]:
-    """How units are done: in this process, or in `jobs` others, as they are ready. Garbage is looked for seldom: there
-    is little of it among many objects that stay, and looking cost a tenth of the time."""
+    """How units are done: in this process, or in `jobs` others, as they are ready. Cycles are looked for seldom: there
+    are few among many objects that stay, and looking took a tenth of the time."""
+    from kafkaspec.lockstep.walk import YOUNG, few_collections
+
     if jobs < 2:
-        before = gc.get_threshold()
-        gc.set_threshold(*SELDOM)
-        try:
+        with few_collections():
             yield map
-        finally:
-            gc.set_threshold(*before)
         return
-    with multiprocessing.get_context("forkserver").Pool(jobs, gc.set_threshold, SELDOM) as pool:
+    with multiprocessing.get_context("forkserver").Pool(jobs, gc.set_threshold, (YOUNG,)) as pool:
         yield pool.imap_unordered
 
 
