@@ -18,8 +18,9 @@ from kafkaspec.explore.liveness import Promise
 from kafkaspec.explore.packing import Packing
 from kafkaspec.explore.symmetry import canonical
 from kafkaspec.language.defined import DEFINED, defined, every
-from kafkaspec.language.expr import TRUE, Expr
+from kafkaspec.language.expr import TRUE, Expr, node
 from kafkaspec.language.model import Action, Claim, LeadsTo
+from kafkaspec.language.substitute import stripped, substituted
 from kafkaspec.language.types import make
 
 EXACT_WORDS = 4
@@ -53,6 +54,25 @@ class MachineCode:
 def capitals(names: Mapping[str, object]) -> dict[str, int]:
     """The constants among a module's names, for its loops."""
     return {n: v for n, v in names.items() if n.isupper() and isinstance(v, int)}
+
+
+_after: dict[frozenset[str], tuple[dict[int, Expr], dict[int, tuple[Expr, Expr]]]] = {}
+"""By the variables that are changed: what was read of expressions, and of claims."""
+
+
+def after_action(claim: Expr, action: Action) -> tuple[Expr, Expr]:
+    """That a claim about a step has a value, and that it is true, of the steps of one action: what the action does not
+    change is read as it was before, and falls away where it is compared with itself."""
+    changed = frozenset(u.var for u in action.updates)
+    known, claims = _after.setdefault(changed, ({}, {}))
+    if claim.id not in claims:
+
+        def given(y: Expr) -> Expr | None:
+            return node("var", y.t, aux=y.aux) if y.op == "nextvar" and y.aux not in changed else None
+
+        has_value, true = defined(claim), stripped(claim)
+        claims[claim.id] = substituted(has_value, given, known), substituted(true, given, known)
+    return claims[claim.id]
 
 
 def lanes_here() -> int:
@@ -277,7 +297,8 @@ class Program:
         if action is not self.layout.model.initial:
             reader.after = after
             for k, c in enumerate(self.step_claims, len(self.layout.vars) + 1):
-                broken = e.not_(self._holds(reader, c.expr))
+                has_value, true = after_action(c.expr, action)
+                broken = e.not_(e.and_(reader.truth(has_value, {}), reader.truth(true, {})))
                 if broken is not False:
                     self._mark(e, "%faulty.p", k * self.rows + i, e.and_(mask, broken))
             reader.after = None
