@@ -720,9 +720,8 @@ class Reader:
         return e.and_(inside, e.not_(e.compare("eq", bit, 0)))
 
     # ---- effects
-    def next_words(self, action: Action, env: Env) -> tuple[Words, list[tuple[str, Bit]]]:
-        """The words of the state after, and when a value assigned leaves its type, by variable, or cannot be computed,
-        by ""."""
+    def next_words(self, action: Action, env: Env) -> Words:
+        """The words of the state after."""
         lay, e = self.layout, self.e
         types = {n: limited(t) for n, t in lay.vars.items()}
         new: Words = list(self.before)
@@ -750,10 +749,16 @@ class Reader:
                     width = lay.width(t)
             value = self.cut(e.add(self.coded(u.value, t, env), plus), u.value, t, width)
             self.store(new, u.var, at, width, value, cond)
+        return new
+
+    def wrong(self, action: Action, env: Env) -> list[tuple[str, Bit]]:
+        """When a value assigned leaves its type, by variable, or cannot be computed, by ""."""
+        lay, e = self.layout, self.e
+        types = {n: limited(t) for n, t in lay.vars.items()}
         needs = [n.defined for n in action.needs if n.after == len(action.guard)]
         wrong = [("", e.not_(self.truth(d, env))) for d in needs if lay.visible(d)]
         wrong += [(n, e.not_(self.truth(f, env))) for n, f in action.typed(types)]
-        return new, [(n, b) for n, b in wrong if b is not False]
+        return [(n, b) for n, b in wrong if b is not False]
 
     def store(self, words: Words, var: str, at: Num, width: int, value: Num, cond: Bit) -> None:
         e, p = self.e, self.layout.place[var]

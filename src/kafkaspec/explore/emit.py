@@ -18,7 +18,7 @@ WIDEST = 8_192
 """Bits of a value that is computed with, such as a set that has one for each element that there can be."""
 MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93)
 """Odd numbers by which hashes multiply."""
-NUMBERS = frozenset({"active", "n", "shift", "buckets"})
+NUMBERS = frozenset({"active", "asked", "n", "shift", "buckets"})
 """Arguments of the functions that are made which are no addresses."""
 
 
