@@ -203,9 +203,7 @@ class Search:
     def compile(self, packing: Packing | None = None, quickly: bool = False, loops_quickly: bool = False) -> None:
         """The model's code and the loops, for states in the fast form or for packed ones."""
         self.quick, self.loops_quick = quickly, loops_quickly
-        self.code = self.program.compile(
-            *self.extra, packing=packing, quickly=quickly, loops_quickly=loops_quickly
-        )
+        self.code = self.program.compile(*self.extra, packing=packing, quickly=quickly, loops_quickly=loops_quickly)
         self.compile_seconds += self.code.seconds
         self.f = self.code.functions
 

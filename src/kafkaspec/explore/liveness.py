@@ -142,7 +142,8 @@ def number_states(shared: int, own: int, graph: int, first_id: int) -> int:
 
 
 def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_id: int) -> int:
-    """The transitions that change a state, from the states of one queue, and what each promise says of them."""
+    """The transitions that change a state, from the states of one queue, and what each promise says of them. Claims
+    about transitions are not looked at: the search has asked them of each."""
     buffer = load(own, BUFFERS)
     enabled = load(own, ENABLED)
     ids = load(graph, IDS)
@@ -159,7 +160,7 @@ def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_
     while first < count:
         active = lanes_between(first, 0, count)
         here = states_at(own, queue, first)
-        n = expand(here, active, buffer, enabled, load(own, FAULTY), load(own, SCRATCH), 0)  # the search asked all claims
+        n = expand(here, active, buffer, enabled, load(own, FAULTY), load(own, SCRATCH), 0)
         prepare(shared, buffer, n)
         for j in range(n):
             slot = slot_of(shared, buffer, j)

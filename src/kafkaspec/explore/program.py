@@ -218,7 +218,11 @@ class Program:
         model's own functions, which are most of it, are compiled quickly; `loops_quickly`: so are the loops."""
         started = time.perf_counter()
         promises = "PROMISES" in (constants or {})
-        called = [kernels.expand, kernels.check, *([liveness.promises] if promises else [])]
+        called: list[Callable[..., object]] = [
+            kernels.expand,
+            kernels.check,
+            *([liveness.promises] if promises else []),
+        ]
         called += [kernels.canonical] if self.symmetry else []
         names = {f.__name__ for f in called}
         if (quickly, promises) not in self._compiled:
