@@ -240,9 +240,17 @@ class MachineCode:
     engine: Any
 
 
-def machine_code(text: str, exported: Set[str], *, whole_pipeline: bool = False, quickly: bool = False) -> MachineCode:
+def machine_code(
+    text: str,
+    exported: Set[str],
+    *,
+    whole_pipeline: bool = False,
+    quickly: bool = False,
+    others: Mapping[str, int] | None = None,
+) -> MachineCode:
     """The functions of an LLVM text. `whole_pipeline`: optimise as `clang -O1` does, and inline; it pays for loops over
-    many bytes, not for a model's long code. `quickly`: a third of the time to compile, for slower code."""
+    many bytes, not for a model's long code. `quickly`: a third of the time to compile, for slower code. `others`:
+    where functions are that the text declares, which must live as long."""
     here, target = llvm(), machine(quickly)
     module = here.parse_assembly(text)
     builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
@@ -254,6 +262,8 @@ def machine_code(text: str, exported: Set[str], *, whole_pipeline: bool = False,
         passes.add_simplify_cfg_pass()
     passes.run(module, builder)
     engine = here.create_mcjit_compiler(module, target)
+    for name, address in (others or {}).items():
+        engine.add_global_mapping(module.get_function(name), address)
     engine.finalize_object()
     functions: dict[str, Callable[..., int]] = {}
     for f in module.functions:
@@ -272,6 +282,12 @@ def compiled(
     """The LLVM text of functions of one module. Those in `exported` can be called from outside; those in `apart` are
     never copied into their callers."""
     return "\n".join(_Function(f, constants, f.__name__ in exported, f.__name__ in apart).text() for f in functions)
+
+
+def declared(f: Callable[..., object]) -> str:
+    """The declaration of a function that is elsewhere."""
+    (tree, _) = _read(f)
+    return f"declare i64 @{tree.name}({', '.join('i64' for _ in tree.args.args)})"
 
 
 @cache

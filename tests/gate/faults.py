@@ -215,13 +215,9 @@ def _always() -> Any:
 @fault("explorer", "types are not asked for")
 def _types() -> Any:
     def make(right: Any) -> Any:
-        def wrong(self: Any, action: Any, env: Any) -> Any:
-            words, bad = right(self, action, env)
-            return words, [x for x in bad if not x[0]]
+        return lambda self, action, env: [x for x in right(self, action, env) if not x[0]]
 
-        return wrong
-
-    return instead(code.Reader, "next_words", make)
+    return instead(code.Reader, "wrong", make)
 
 
 @fault("explorer", "a number starts at its lower limit")

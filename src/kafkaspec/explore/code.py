@@ -46,23 +46,24 @@ class Reader:
     def __init__(self, layout: Layout, emitter: Emitter, before: Words, after: Words | None = None) -> None:
         self.layout, self.e = layout, emitter
         self.before, self.after = before, after
-        self.memo: list[dict[tuple[object, ...], object]] = [{}]
+        self.memo: dict[tuple[object, ...], object] = {}
+        self.scopes: list[list[tuple[object, ...]]] = [[]]
         self.read = 0
 
     # ---- scopes: what is computed under a branch is known only there
     def enter(self) -> None:
-        self.e.known.append({})
-        self.memo.append({})
+        self.e.enter()
+        self.scopes.append([])
 
     def leave(self) -> None:
-        self.e.known.pop()
-        self.memo.pop()
+        self.e.leave()
+        for key in self.scopes.pop():
+            del self.memo[key]
 
-    def _once(self, what: str, x: Expr, env: Env, compute: Callable[[Expr, Env], object], *more: object) -> object:
-        key = (what, x.id, *more, *[env[n] for n in sorted(x.free)])
-        for scope in self.memo:
-            if key in scope:
-                return scope[key]
+    def _once(self, what: str, x: Expr, env: Env, compute: Callable[..., object], *more: T) -> object:
+        key = (what, x.id, *map(id, more), *[env[n] for n in x.free])  # the names of one x have one order
+        if key in self.memo:
+            return self.memo[key]
         self.read += 1
         if self.read > MOST_READ:
             raise UserError(
@@ -70,9 +71,11 @@ class Reader:
                 "a comprehension is read once for each value of its variable"
             )
         try:
-            r = self.memo[-1][key] = compute(x, env)
+            r = compute(x, *more, env)
         except NoCode as e:
             raise UserError(f"{_at(x)}{show(x)} {e}") from None
+        self.memo[key] = r
+        self.scopes[-1].append(key)
         return r
 
     # ---- places
@@ -130,7 +133,7 @@ class Reader:
 
     def coded(self, x: Expr, t: T, env: Env) -> Num:
         """The code of x as type t lies; some number or other if the value is none of type t."""
-        r = self._once("code", x, env, lambda x, env: self._coded(x, t, env), id(t))
+        r = self._once("code", x, env, self._coded, t)
         return r  # type: ignore[return-value]
 
     def _coded(self, x: Expr, t: T, env: Env) -> Num:
@@ -717,9 +720,8 @@ class Reader:
         return e.and_(inside, e.not_(e.compare("eq", bit, 0)))
 
     # ---- effects
-    def next_words(self, action: Action, env: Env) -> tuple[Words, list[tuple[str, Bit]]]:
-        """The words of the state after, and when a value assigned leaves its type, by variable, or cannot be computed,
-        by ""."""
+    def next_words(self, action: Action, env: Env) -> Words:
+        """The words of the state after."""
         lay, e = self.layout, self.e
         types = {n: limited(t) for n, t in lay.vars.items()}
         new: Words = list(self.before)
@@ -747,10 +749,16 @@ class Reader:
                     width = lay.width(t)
             value = self.cut(e.add(self.coded(u.value, t, env), plus), u.value, t, width)
             self.store(new, u.var, at, width, value, cond)
+        return new
+
+    def wrong(self, action: Action, env: Env) -> list[tuple[str, Bit]]:
+        """When a value assigned leaves its type, by variable, or cannot be computed, by ""."""
+        lay, e = self.layout, self.e
+        types = {n: limited(t) for n, t in lay.vars.items()}
         needs = [n.defined for n in action.needs if n.after == len(action.guard)]
         wrong = [("", e.not_(self.truth(d, env))) for d in needs if lay.visible(d)]
         wrong += [(n, e.not_(self.truth(f, env))) for n, f in action.typed(types)]
-        return new, [(n, b) for n, b in wrong if b is not False]
+        return [(n, b) for n, b in wrong if b is not False]
 
     def store(self, words: Words, var: str, at: Num, width: int, value: Num, cond: Bit) -> None:
         e, p = self.e, self.layout.place[var]

@@ -18,7 +18,7 @@ WIDEST = 8_192
 """Bits of a value that is computed with, such as a set that has one for each element that there can be."""
 MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93)
 """Odd numbers by which hashes multiply."""
-NUMBERS = frozenset({"active", "n", "shift", "buckets"})
+NUMBERS = frozenset({"active", "asked", "n", "shift", "buckets"})
 """Arguments of the functions that are made which are no addresses."""
 
 
@@ -54,7 +54,8 @@ class Emitter:
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
         self.lines: list[str] = []
-        self.known: list[dict[str, Wire]] = [{}]
+        self.known: dict[str, Wire] = {}
+        self.scopes: list[list[str]] = [[]]
         self.label = "entry"
         self.intrinsics: set[str] = set()
         self._count = 0
@@ -87,16 +88,24 @@ class Emitter:
         self.lines.append(f"{label}:")
         self.label = label
 
+    def enter(self) -> None:
+        """What is emitted from here on holds until `leave` alone."""
+        self.scopes.append([])
+
+    def leave(self) -> None:
+        for operation in self.scopes.pop():
+            del self.known[operation]
+
     def emit(self, operation: str, bits: int, lo: int | None = None, hi: int | None = None) -> Wire:
         """The wire of an operation; the one there is, if it was emitted where it still holds."""
-        for scope in self.known:
-            w = scope.get(operation)
-            if w is not None:
-                return w
+        w = self.known.get(operation)
+        if w is not None:
+            return w
         full_lo, full_hi = (0, 1) if bits == 1 else (-(2 ** (bits - 1)), 2**bits - 1)
         w = Wire(self.fresh(), bits, full_lo if lo is None else lo, full_hi if hi is None else hi)
         self.lines.append(f"  {w.name} = {operation}")
-        self.known[-1][operation] = w
+        self.known[operation] = w
+        self.scopes[-1].append(operation)
         return w
 
     # ---- numbers (64 bits, signed) and codes (any width)

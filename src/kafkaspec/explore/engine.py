@@ -47,6 +47,8 @@ QUICK = 100_000
 LONG = 20
 """Code that was compiled quickly has run for long when it ran this many times as long as it took to compile. Compiled
 with care it takes some ten times as long to compile and is faster by much less: most runs are over before that pays."""
+MANY = 300_000
+"""From this many states on, the loops are compiled with care, which takes a fraction of a second for any model."""
 SPARSE = 64
 """Growing does not help a packed table that is still crowded when it could hold 64 times the states."""
 WAIT_S = 0.1
@@ -152,14 +154,16 @@ class Search:
     form: Form = USUAL
     packing: Packing | None = None
     quick: bool = True
-    """Whether the code is the one that was compiled quickly."""
+    """Whether the model's code is the one that was compiled quickly."""
+    loops_quick: bool = True
+    """Whether the loops' code is."""
     lent: list[Block] = field(default_factory=list)
     """Memory of others that the threads use."""
 
     def __post_init__(self) -> None:
         p, threads = self.program, self.threads
         self.compile_seconds = 0.0
-        self.compile(quickly=self.quick)
+        self.compile(quickly=self.quick, loops_quickly=self.loops_quick)
         self.began = self.told = time.monotonic()
         self.base_mb = resident_mb()
         self.team = Team(threads)
@@ -196,10 +200,10 @@ class Search:
         self.cleared = 0
         self.new_table()
 
-    def compile(self, packing: Packing | None = None, quickly: bool = False) -> None:
-        """The loops, for states in the fast form or for packed ones."""
-        self.quick = quickly
-        self.code = self.program.compile(*self.extra, packing=packing, quickly=quickly)
+    def compile(self, packing: Packing | None = None, quickly: bool = False, loops_quickly: bool = False) -> None:
+        """The model's code and the loops, for states in the fast form or for packed ones."""
+        self.quick, self.loops_quick = quickly, loops_quickly
+        self.code = self.program.compile(*self.extra, packing=packing, quickly=quickly, loops_quickly=loops_quickly)
         self.compile_seconds += self.code.seconds
         self.f = self.code.functions
 
@@ -445,7 +449,7 @@ class Search:
         p, own = self.program, self.own[0]
         self._forget()
         self.put(p.layout.first_words())
-        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH])
+        n = self.f["start"](self.one.address, 1, own[k.BUFFERS], own[k.ENABLED], own[k.FAULTY], own[k.SCRATCH], 1)
         wrong = next((name for i, name in enumerate(p.faults) if any(self.fault_notes(i)[0])), None)
         self._forget()
         if wrong == DEFINED:
@@ -488,6 +492,8 @@ class Search:
             self.heed()
             if self.quick and self.is_long():
                 self.compile()
+            elif self.loops_quick and self.distinct >= MANY:
+                self.compile(quickly=True)
             limit = self.make_room(max_states)
             if limit:
                 return limit

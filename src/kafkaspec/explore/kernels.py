@@ -78,9 +78,10 @@ THREAD: Final = 15
 
 
 # ---- made from the model
-def expand(states: int, active: int, buffer: int, enabled: int, faulty: int, taken: int) -> int:
+def expand(states: int, active: int, buffer: int, enabled: int, faulty: int, taken: int, asked: int) -> int:
     """The successors of up to LANES states, into the buffer; their number. Byte i of `enabled`: the lanes in which
-    instance i was taken; of `faulty`: in which a claim about transitions failed (never cleared); `taken` counts."""
+    instance i was taken; of `faulty`: in which a claim about transitions failed (never cleared); `taken` counts. The
+    claims are not looked at if `asked` is 0."""
     raise NotImplementedError
 
 
@@ -446,7 +447,7 @@ def work(shared: int, own: int) -> int:
             end = hi
         while first < end:
             active = lanes_between(first, lo, hi)
-            n = expand(states_at(own, states, first), active, buffer, enabled, faulty, taken)
+            n = expand(states_at(own, states, first), active, buffer, enabled, faulty, taken, 1)
             generated += n
             stuck = stuck | any_without(enabled, active)
             prepare(shared, buffer, n)
@@ -512,7 +513,8 @@ def least_faulty(own: int, states: int, lo: int, hi: int, claim: int, best: int,
         here = states_at(own, states, first)
         for i in range(INSTANCES):
             store8(faulty, claim * INSTANCES + i, 0)
-        expand(here, lanes_between(first, lo, hi), load(own, BUFFERS), load(own, ENABLED), faulty, load(own, SCRATCH))
+        active = lanes_between(first, lo, hi)
+        expand(here, active, load(own, BUFFERS), load(own, ENABLED), faulty, load(own, SCRATCH), 1)
         broken = 0
         for i in range(INSTANCES):
             broken = broken | load8(faulty, claim * INSTANCES + i)
@@ -529,7 +531,7 @@ def least_stuck(own: int, states: int, lo: int, hi: int, best: int, found: int) 
     while first < hi:
         here = states_at(own, states, first)
         active = lanes_between(first, lo, hi)
-        expand(here, active, load(own, BUFFERS), load(own, ENABLED), load(own, FAULTY), load(own, SCRATCH))
+        expand(here, active, load(own, BUFFERS), load(own, ENABLED), load(own, FAULTY), load(own, SCRATCH), 0)
         without = any_without(load(own, ENABLED), active)
         for lane in range(LANES):
             if (without >> lane) & 1 != 0:
@@ -541,7 +543,7 @@ def least_stuck(own: int, states: int, lo: int, hi: int, best: int, found: int) 
 def makes(own: int, states: int, active: int, goal: int) -> int:
     """Has one of these states the state `goal` as a successor?"""
     buffer = load(own, BUFFERS)
-    n = expand(states, active, buffer, load(own, ENABLED), load(own, FAULTY), load(own, SCRATCH))
+    n = expand(states, active, buffer, load(own, ENABLED), load(own, FAULTY), load(own, SCRATCH), 0)
     if SYMMETRIC:
         canonical(buffer, n)
     word = load(goal, 0)
@@ -582,7 +584,7 @@ def successors(own: int, states: int) -> int:
     faulty = load(own, FAULTY)
     for i in range(FAULTS * INSTANCES):
         store8(faulty, i, 0)
-    return expand(states, 1, load(own, BUFFERS), load(own, ENABLED), faulty, load(own, SCRATCH))
+    return expand(states, 1, load(own, BUFFERS), load(own, ENABLED), faulty, load(own, SCRATCH), 1)
 
 
 COMMON: list[Callable[..., object]] = [

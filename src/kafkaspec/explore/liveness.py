@@ -53,7 +53,7 @@ from kafkaspec.explore.memory import Block
 from kafkaspec.language.expr import name_of
 from kafkaspec.language.model import Fairness, LeadsTo
 from kafkaspec.language.trace import Trace
-from kafkaspec.native import load, load8, load32, load_bytes, store, store8, store32
+from kafkaspec.native import load, load8, load32, load_bytes, prefetch, store, store8, store32
 
 if TYPE_CHECKING:
     from kafkaspec.explore.engine import Search
@@ -142,7 +142,8 @@ def number_states(shared: int, own: int, graph: int, first_id: int) -> int:
 
 
 def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_id: int) -> int:
-    """The transitions that change a state, from the states of one queue, and what each promise says of them."""
+    """The transitions that change a state, from the states of one queue, and what each promise says of them. Claims
+    about transitions are not looked at: the search has asked them of each."""
     buffer = load(own, BUFFERS)
     enabled = load(own, ENABLED)
     ids = load(graph, IDS)
@@ -159,8 +160,12 @@ def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_
     while first < count:
         active = lanes_between(first, 0, count)
         here = states_at(own, queue, first)
-        n = expand(here, active, buffer, enabled, load(own, FAULTY), load(own, SCRATCH))
+        n = expand(here, active, buffer, enabled, load(own, FAULTY), load(own, SCRATCH), 0)
         prepare(shared, buffer, n)
+        for j in range(n):
+            slot = slot_of(shared, buffer, j)
+            store(buffer, SLOT + j, slot)
+            prefetch(ids, slot >> 1)
         promises(here, active, answers)
         for lane in range(LANES):
             if (active >> lane) & 1 != 0:
@@ -176,7 +181,7 @@ def draw_edges(shared: int, own: int, graph: int, queue: int, count: int, first_
                         while below != 0:
                             at += 1
                             below = below & (below - 1)
-                        target = load32(ids, slot_of(shared, buffer, at))
+                        target = load32(ids, load(buffer, SLOT + at))
                         if target != id:
                             store32(targets, edge, target)
                             store32(labels, edge, i)

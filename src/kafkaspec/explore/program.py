@@ -10,7 +10,7 @@ from typing import Any
 
 from kafkaspec import native
 from kafkaspec.errors import UserError
-from kafkaspec.explore import kernels
+from kafkaspec.explore import kernels, liveness
 from kafkaspec.explore.code import Env, Reader, records, valuations
 from kafkaspec.explore.emit import MIX, WORD, Bit, Columns, Emitter, Wire, function
 from kafkaspec.explore.layout import Layout
@@ -18,8 +18,9 @@ from kafkaspec.explore.liveness import Promise
 from kafkaspec.explore.packing import Packing
 from kafkaspec.explore.symmetry import canonical
 from kafkaspec.language.defined import DEFINED, defined, every
-from kafkaspec.language.expr import TRUE, Expr
+from kafkaspec.language.expr import TRUE, Expr, node
 from kafkaspec.language.model import Action, Claim, LeadsTo
+from kafkaspec.language.substitute import stripped, substituted
 from kafkaspec.language.types import make
 
 EXACT_WORDS = 4
@@ -48,11 +49,32 @@ class MachineCode:
     functions: dict[str, Callable[..., int]]
     seconds: float
     engine: Any
+    model: Any = None
+    """The code of the model's own functions, which those of the loops call."""
 
 
 def capitals(names: Mapping[str, object]) -> dict[str, int]:
     """The constants among a module's names, for its loops."""
     return {n: v for n, v in names.items() if n.isupper() and isinstance(v, int)}
+
+
+_after: dict[frozenset[str], tuple[dict[int, Expr], dict[int, tuple[Expr, Expr]]]] = {}
+"""By the variables that are changed: what was read of expressions, and of claims."""
+
+
+def after_action(claim: Expr, action: Action) -> tuple[Expr, Expr]:
+    """That a claim about a step has a value, and that it is true, of the steps of one action: what the action does not
+    change is read as it was before, and falls away where it is compared with itself."""
+    changed = frozenset(u.var for u in action.updates)
+    known, claims = _after.setdefault(changed, ({}, {}))
+    if claim.id not in claims:
+
+        def given(y: Expr) -> Expr | None:
+            return node("var", y.t, aux=y.aux) if y.op == "nextvar" and y.aux not in changed else None
+
+        has_value, true = defined(claim), stripped(claim)
+        claims[claim.id] = substituted(has_value, given, known), substituted(true, given, known)
+    return claims[claim.id]
 
 
 def lanes_here() -> int:
@@ -73,6 +95,7 @@ class Program:
         lanes: int | None = None,
     ) -> None:
         self.layout, self.symmetry = layout, tuple(symmetry)
+        self._compiled: dict[tuple[bool, bool], native.MachineCode] = {}
         model = layout.model
         self.lanes = lanes_here() if lanes is None else lanes
         self.words = layout.words
@@ -150,14 +173,8 @@ class Program:
             "BUFFER": self.stride * (self.words + 2),
         }
 
-    def text(
-        self,
-        more: Sequence[Callable[..., object]],
-        exported: Set[str],
-        constants: Mapping[str, int],
-        packing: Packing | None = None,
-    ) -> str:
-        """The whole module in LLVM's language."""
+    def model_text(self, promises: bool) -> str:
+        """The model's own functions in LLVM's language."""
         self.intrinsics: set[str] = set()
         self.code_text = "\n".join(
             [
@@ -168,15 +185,25 @@ class Program:
         )
         if self.code_text.count("\n") > MOST_LINES:
             raise UserError(f"{self.layout.model.name}: too large to compile at these sizes")
-        parts = [self.code_text, self._homes() if packing is None else packing.text()]
-        if "PROMISES" in constants:
+        parts = [self.code_text]
+        if promises:
             parts.append(self._promises())
         if self.symmetry:
             parts.append(canonical(self))
+        return "\n".join([*parts, *sorted(self.intrinsics)])
+
+    def loops_text(
+        self,
+        more: Sequence[Callable[..., object]],
+        exported: Set[str],
+        constants: Mapping[str, int],
+        packing: Packing | None = None,
+    ) -> str:
+        """The search's loops, and more, in LLVM's language."""
         loops = [*(kernels.FAST if packing is None else kernels.PACKED), *kernels.COMMON, *more]
         form = {} if packing is None else packing.constants()
-        parts.append(native.compiled(loops, {**constants, **self.constants(), **form}, exported))
-        return "\n".join([*parts, *sorted(native.DECLARATIONS | self.intrinsics)])
+        text = native.compiled(loops, {**constants, **self.constants(), **form}, exported)
+        return "\n".join([self._homes() if packing is None else packing.text(), text, *sorted(native.DECLARATIONS)])
 
     def compile(
         self,
@@ -185,14 +212,30 @@ class Program:
         constants: Mapping[str, int] | None = None,
         packing: Packing | None = None,
         quickly: bool = False,
+        loops_quickly: bool = False,
     ) -> MachineCode:
-        """Machine code for the search's loops, and more, over this model; for packed states if so asked."""
+        """Machine code for the search's loops, and more, over this model; for packed states if so asked. `quickly`: the
+        model's own functions, which are most of it, are compiled quickly; `loops_quickly`: so are the loops."""
         started = time.perf_counter()
-        exported = kernels.EXPORTED | exported | {"start"} | ({"canonical"} if self.symmetry else set())
+        promises = "PROMISES" in (constants or {})
+        called: list[Callable[..., object]] = [
+            kernels.expand,
+            kernels.check,
+            *([liveness.promises] if promises else []),
+        ]
+        called += [kernels.canonical] if self.symmetry else []
+        names = {f.__name__ for f in called}
+        if (quickly, promises) not in self._compiled:
+            text = self.model_text(promises)
+            self._compiled = {(quickly, promises): native.machine_code(text, {*names, "start"}, quickly=quickly)}
+        model = self._compiled[quickly, promises]
+        exported = kernels.EXPORTED | exported
         if packing is not None:
             exported |= kernels.EXPORTED_PACKED
-        code = native.machine_code(self.text(more, exported, constants or {}, packing), exported, quickly=quickly)
-        return MachineCode(code.functions, time.perf_counter() - started, code.engine)
+        text = "\n".join([self.loops_text(more, exported, constants or {}, packing), *map(native.declared, called)])
+        others = {name: model.engine.get_function_address(name) for name in names}
+        code = native.machine_code(text, exported, quickly=loops_quickly, others=others)
+        return MachineCode(model.functions | code.functions, time.perf_counter() - started, code.engine, model)
 
     def _words(self, e: Emitter, states: str) -> list[Wire]:
         words = []
@@ -221,6 +264,7 @@ class Program:
         e = Emitter(self.lanes)
         before = self._words(e, "%states.p")
         active = self._active(e)
+        e.line("%judging = icmp ne i64 %asked, 0")
         reader = Reader(self.layout, e, list(before))
         n, i = "0", 0
         for number, action in enumerate(actions):
@@ -237,8 +281,8 @@ class Program:
                 e.line(f"store i64 {new}, ptr {p}")
         e.line(f"ret i64 {n}")
         self.intrinsics |= e.intrinsics
-        arguments = ("states", "active", "buffer", "enabled", "faulty", "taken")
-        return function(name, arguments, e.lines, exported=name == "start")
+        arguments = ("states", "active", "buffer", "enabled", "faulty", "taken", "asked")
+        return function(name, arguments, e.lines, exported=True)
 
     def _instance(self, reader: Reader, instance: Instance, i: int, active: Bit, n: str) -> str:
         """Code of one instance; the name of the number of successors so far."""
@@ -266,21 +310,29 @@ class Program:
         e.line(f"{p} = getelementptr i8, ptr %enabled.p, i64 {i}")
         e.line(f"store i8 {byte}, ptr {p}")
         e.line(f"{some} = icmp ne i8 {byte}, 0")
-        came_from, take, out = e.label, f"take{e.fresh('')[1:]}", f"out{e.fresh('')[1:]}"
+        came_from = e.label
+        take, ask, put, out = (f"{name}{e.fresh('')[1:]}" for name in ("take", "ask", "put", "out"))
         e.line(f"br i1 {some}, label %{take}, label %{out}")
         e.begin(take)
         reader.enter()
-        after, wrong = reader.next_words(action, env)
-        for var, bad in wrong:
+        after = reader.next_words(action, env)
+        e.line(f"br i1 %judging, label %{ask}, label %{put}")
+        e.begin(ask)
+        reader.enter()
+        for var, bad in reader.wrong(action, env):
             claim = self.faults.index(f"type of {var}" if var else DEFINED)
             self._mark(e, "%faulty.p", claim * self.rows + i, e.and_(mask, bad))
         if action is not self.layout.model.initial:
             reader.after = after
             for k, c in enumerate(self.step_claims, len(self.layout.vars) + 1):
-                broken = e.not_(self._holds(reader, c.expr))
+                has_value, true = after_action(c.expr, action)
+                broken = e.not_(e.and_(reader.truth(has_value, {}), reader.truth(true, {})))
                 if broken is not False:
                     self._mark(e, "%faulty.p", k * self.rows + i, e.and_(mask, broken))
             reader.after = None
+        reader.leave()
+        e.line(f"br label %{put}")
+        e.begin(put)
         self._store(e, after, mask, n)
         many, wide, more = e.fresh(), e.fresh(), e.fresh("n")
         e.line(f"{many} = call i8 @llvm.ctpop.i8(i8 {byte})")
@@ -335,7 +387,7 @@ class Program:
                 self._mark(e, "%hits.p", i, hit)
         e.line("ret i64 0")
         self.intrinsics |= e.intrinsics
-        return function("check", ("states", "active", "hits"), e.lines)
+        return function("check", ("states", "active", "hits"), e.lines, exported=True)
 
     def _promises(self) -> str:
         e = Emitter(self.lanes)
@@ -350,7 +402,7 @@ class Program:
                 e.line(f"store i8 {byte}, ptr {p}")
         e.line("ret i64 0")
         self.intrinsics |= e.intrinsics
-        return function("promises", ("states", "active", "answers"), e.lines)
+        return function("promises", ("states", "active", "answers"), e.lines, exported=True)
 
     def _homes(self) -> str:
         """Slots of a buffer's states: a multiplicative hash of their words."""

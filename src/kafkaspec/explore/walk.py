@@ -135,7 +135,7 @@ def wander(own: int, walk: int, rounds: int) -> int:
         first = 0
         while first < WALKERS:
             states = load(walk, STATES) + 8 * first * WORDS
-            expand(states, EVERY_LANE, buffer, enabled, faulty, load(own, SCRATCH))
+            expand(states, EVERY_LANE, buffer, enabled, faulty, load(own, SCRATCH), 1)
             if any_set(faulty, FAULTS * INSTANCES) != 0:
                 return 1 + first
             for lane in range(LANES):

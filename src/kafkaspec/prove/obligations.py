@@ -7,9 +7,9 @@ other; a step property is shown of every action and supports nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from kafkaspec.language import Action, Expr, LoadedModel, T
 from kafkaspec.language.defined import DEFINED, defined
@@ -122,6 +122,74 @@ def _part(r: Reading, e: Expr, env: Mapping[str, Value], world: World, before: W
     return part
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What was read of the state before: formulas, the axioms of the variables in them, and the sorts of whose elements
+    in the action's parameters it would have made use. `apart`: another reading cannot have it, as it speaks of
+    something that was made up."""
+
+    formulas: Any
+    axioms: Mapping[str, Formula]
+    looked_at: Set[str]
+    apart: bool
+
+
+class _State:
+    """What is assumed of the state before any action of a model, at some sizes. Variables have the same names in every
+    reading, so that formulas about them alone are made once for all actions."""
+
+    def __init__(self, model: LoadedModel, given: Mapping[str, int | bool]) -> None:
+        self.model, self.given = model, given
+        self.found: dict[int | str, _Read] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self.reading = Reading(self.model, self.given)
+        self.before = World(self.reading.state())
+
+    def typed(self, r: Reading, n: str, before: World) -> list[tuple[bool, Formula]]:
+        """What a variable's type says of it, for another reading."""
+
+        def read(reading: Reading, world: World) -> list[tuple[bool, Formula]]:
+            return list(reading.typed(self.model.vars[n], world.now[n]))
+
+        formulas: list[tuple[bool, Formula]] = self._once(r, before, n, read)
+        return formulas
+
+    def read(self, r: Reading, e: Expr, before: World) -> Formula:
+        """What is assumed without parameters, for another reading."""
+        return self._once(r, before, e.id, lambda reading, world: reading.read(e, {}, world, ASSERTED))
+
+    def _once(self, r: Reading, before: World, key: int | str, read: Callable[[Reading, World], Any]) -> Any:
+        hit = self.found.get(key)
+        if hit is None:
+            own = self.reading
+            formulas = read(own, self.before)
+            hit = self.found[key] = _Read(formulas, dict(own.axioms_read()), own.looked_at, own.has_made_up())
+            if hit.apart or hit.looked_at:
+                self._begin()  # nothing of it is to come back within what is read next
+        if hit.apart or any(r.constants.get(n) for n in hit.looked_at):
+            return read(r, before)
+        for n, f in hit.axioms.items():
+            r.axioms_read().setdefault(n, f)
+        return hit.formulas
+
+
+MOST_STATES = 16
+"""The states before, of so many models and sizes, of which what was read is kept."""
+_states: dict[tuple[int, frozenset[tuple[str, int | bool]]], _State] = {}
+
+
+def _known(model: LoadedModel, given: Mapping[str, int | bool]) -> _State:
+    """What was read of the state before."""
+    key = (id(model), frozenset(given.items()))
+    state = _states.pop(key, None) or _State(model, given)
+    _states[key] = state  # the newest is the last
+    if len(_states) > MOST_STATES:
+        del _states[next(iter(_states))]
+    return state
+
+
 Only = Callable[[str, str], bool]
 
 
@@ -202,13 +270,14 @@ def of_action(
     out = Setting(r, a, env, before, before, [typed], [], [])
     if not reached:
         out.assumed.append(r.enabled(a, env, before))
-    for n, t in model.vars.items():
-        for is_not_empty, f in r.typed(t, before.now[n]):
+    known = _known(model, given)
+    for n in model.vars:
+        for is_not_empty, f in known.typed(r, n, before):
             (out.not_empty if is_not_empty else out.assumed).append(f)
-    out.assumed += [r.read(e, env, before, ASSERTED) for e in r.few()]
+    out.assumed += [known.read(r, e, before) for e in r.few()]
     for c in [*model.lemmas.values(), *model.invariants.values()]:
-        there = [r.read(p, env, before, ASSERTED) for p in has_value(c.expr)]
-        true = r.read(c.expr, env, before, ASSERTED)
+        there = [known.read(r, p, before) for p in has_value(c.expr)]
+        true = known.read(r, c.expr, before)
         out.not_empty += there
         out.assumed.append(true)
         out.claims[c.name] = [true, *there]
@@ -234,9 +303,14 @@ def part_of(s: Setting, e: Expr) -> Part:
     return _part(s.reading, e, s.env, World(s.before.now, s.after.now), None)
 
 
+_valued: dict[int, list[Expr]] = {}
+
+
 def has_value(claim: Expr) -> list[Expr]:
     """That a claim has a value, in parts; what its form shows is left out."""
-    return essential(conjuncts(defined(claim)))
+    if claim.id not in _valued:
+        _valued[claim.id] = essential(conjuncts(defined(claim)))
+    return _valued[claim.id]
 
 
 def _needed(s: Setting, before: World) -> list[Formula]:

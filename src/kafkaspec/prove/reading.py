@@ -61,6 +61,8 @@ Side = Literal[1, -1, 0]
 ASSERTED: Side = 1
 DENIED: Side = -1
 
+HIDDEN = frozenset(("get", "greatest", "least"))
+"""What only a property defines, where sizes are not given."""
 COUNTED = 3
 """A number of elements is compared with a constant up to this one by naming the elements."""
 
@@ -91,6 +93,8 @@ class Reading(Values):
         self._counts: dict[Hashable, dict[int, Count]] = {}
         self._majorities: dict[Hashable, dict[int, Count]] = {}
         self._worlds: dict[int, World] = {}
+        self.looked_at: set[str] = set()
+        """The sorts of which the elements in `constants` were looked at."""
 
     # ---- what is known beforehand
     def number(self, limit: int | Expr) -> Term:
@@ -128,6 +132,14 @@ class Reading(Values):
         """How much is known beforehand: equal unless something was read since that adds to it."""
         constants = sum(map(len, self.constants.values()))
         return len(self.definitions), len(self._axioms), len(self.unknowns()), constants, len(self._counted_sorts)
+
+    def has_made_up(self) -> bool:
+        """Was something read that is known in this reading alone?"""
+        return bool(self.definitions or self.unknowns() or self._counted_sorts)
+
+    def axioms_read(self) -> dict[str, Formula]:
+        """What was read of variables of which a state has many values, by their names."""
+        return self._axioms
 
     def unknowns(self) -> list[Count]:
         """What is said of sets as a whole, as far as it has been read."""
@@ -284,13 +296,14 @@ class Reading(Values):
         if side == DENIED and len(variables) == 1:  # try the action's own parameters first: solvers do not see it
             t, x = sort_of[0], variables[0]
             if t.kind == "sort":
+                self.looked_at.add(t.name)
                 found = either([found, *[z3.substitute(body, (x, c)) for c in self.constants.get(t.name, [])]])
         return found
 
     def _value(self, e: Expr, env: Environment, world: World) -> Value:
-        if f"={e.id}" in env:
-            return env[f"={e.id}"]
         a, t = e.args, e.t
+        if e.op in HIDDEN and f"={e.id}" in env:
+            return env[f"={e.id}"]
 
         def go(x: Expr) -> Value:
             return self.read(x, env, world)
@@ -731,7 +744,7 @@ def _implicit(e: Expr) -> tuple[Expr, ...]:
     """The parts that only a property defines in the unbounded reading, the inner ones first."""
     hit = _hiding.get(e.id)
     if hit is None:
-        hit = _hiding[e.id] = tuple(x for x in used(e) if x.op in ("get", "greatest", "least"))
+        hit = _hiding[e.id] = tuple(x for x in used(e) if x.op in HIDDEN)
     return hit
 
 
