@@ -370,8 +370,10 @@ class IndexDriver(ByName):
         self.subject.trim()
 
     def open_(self, max_index_size: int, writable: bool) -> None:
-        self.subject.close_handler()
-        self.subject = self.index_class(self.file, self.subject.base_offset, max_index_size, writable)
+        before = self.subject
+        before.close_handler()
+        self.subject = self.index_class(self.file, before.base_offset, max_index_size, writable)
+        self.subject.listed = before.listed  # where the file holds the same bytes, it has the same entries
 
     def open_new(self, max_index_size: int) -> None:
         self.subject.close_handler()

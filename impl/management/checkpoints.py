@@ -399,6 +399,8 @@ class Driver(ByPartition):
         self.subject: Checkpoints = self.checkpoints_class("dir", self.disk)
         self.disk.flush_directory("dir")
         self.running = True
+        self.seen: dict[bytes, Mapping[str, int] | Literal["unreadable"]] = {}
+        """what was read of files, by their bytes"""
 
     # the texts
 
@@ -502,10 +504,13 @@ class Driver(ByPartition):
         return to_json(replace(seen, files={name: self._seen(file) for name, file in self.subject.files.items()}))
 
     def _seen(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:
-        try:
-            return {str(p): offset for p, offset in file.read().items()}
-        except StorageError:
-            return "unreadable"
+        data = self.disk.read(file.path)
+        if data not in self.seen:
+            try:
+                self.seen[data] = {str(p): offset for p, offset in file.read().items()}
+            except StorageError:
+                self.seen[data] = "unreadable"
+        return self.seen[data]
 
 
 def _content(data: bytes) -> spec.Content:
