@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Protocol
 
-from kafkaspec.contract.codec import view
+from kafkaspec.contract.codec import Json, encode, view
 from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.spec.common import cleanable_log as log_spec
 from kafkaspec.spec.common import cleaner_world as world
 from kafkaspec.spec.common import cleaning_state as state_spec
-from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.cleaner_state import Cleaner, LogView
 from kafkaspec.spec.common.cleaner_world import OUT_OF_RANGE
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX, NO_TIMESTAMP
+from kafkaspec.spec.common.remembered import remembered_each
 from kafkaspec.spec.management import cleaner as spec
 
 OFFSET_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
@@ -638,11 +639,22 @@ class Driver(ByPartition):
             batch_bytes=self.batch_bytes,
         )
 
+    def observe(self) -> Json:
+        """As the spec shows that state. Most logs are as they were at the last look."""
+        seen = spec.observe(self.state())
+        shown: dict[str, Json] = encode(replace(seen, logs={}))
+        return shown | {"logs": {p: _log_shown(log) for p, log in seen.logs.items()}}
+
     def _checkpoint(self, directory: str) -> Frozen[str, int]:
         data = self.disk.read(f"{directory}/{OFFSET_CHECKPOINT_FILE}")
         if data not in self.read:
             self.read[data] = Frozen({str(p): offset for p, offset in decode(data).items()})
         return self.read[data]
+
+
+@remembered_each
+def _log_shown(log: LogView) -> Json:
+    return encode(log)
 
 
 def _log(log: MemoryLog, known: bool) -> log_spec.Log:

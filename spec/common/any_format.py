@@ -34,6 +34,10 @@ class Source:
     count: int = 0
     message: legacy.Message | None = None
 
+    def __hash__(self) -> int:
+        """Of the bytes, which say all of it: they keep their hash."""
+        return hash(self.data)
+
     @property
     def control(self) -> bool:
         return self.header is not None and self.header.control

@@ -330,11 +330,12 @@ def _is_constant(value: Any) -> bool:
 
 def interned(decode: Decode) -> Decode:
     """The same. Of equal JSON a value that cannot change is made once, but for what was long ago."""
-    known: dict[bytes, Any] = {}
+    known: dict[str | bytes, Any] = {}
 
     def decoded(value: Any) -> Any:
         try:
-            text = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+            is_text = type(value) is str  # such as bytes in hexadecimal, which are long
+            text = value if is_text else orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
         except TypeError:  # it is of the type already, or no JSON
             return decode(value)
         if text in known:
