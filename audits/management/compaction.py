@@ -217,7 +217,7 @@ class CompactionCheck(LogCheck):
             return ()
         sound = (rows["problem"] == 0) & (rows["magic"] >= 2)
         sound[sound] = self._fits(rows[sound])
-        self.doubtful = self.doubtful or np.count_nonzero(sound) < len(sound)
+        self.doubtful = self.doubtful or bool(np.count_nonzero(sound) < len(sound))
         of_transactions = sound & ((rows["attributes"] & (TRANSACTIONAL | CONTROL)) != 0)
         if np.count_nonzero(of_transactions):
             promised = self._promised(rows, chunk.records)

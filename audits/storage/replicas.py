@@ -45,7 +45,7 @@ ITEM = np.dtype(
         ("segment", "<i8"),  # number of the segment
     ]
 )
-COLUMNS = len(ITEM)
+COLUMNS = len(ITEM.names or ())
 SAME = ("offset", "last", "a", "b")
 """The first columns of an item."""
 

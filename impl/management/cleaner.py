@@ -641,7 +641,7 @@ class Driver(ByPartition):
 
     def observe(self) -> Json:
         """As the spec shows that state. Most logs are as they were at the last look."""
-        seen = spec.observe(self.state())
+        seen = self.machine.show(self.state())
         shown: dict[str, Json] = encode(replace(seen, logs={}))
         return shown | {"logs": {p: _log_shown(log) for p, log in seen.logs.items()}}
 

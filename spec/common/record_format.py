@@ -12,13 +12,13 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, NamedTuple
 
 from crc32c import crc32c
 
 from kafkaspec.contract.clauses import A_FORMAT, states
-from kafkaspec.contract.codec import view
+from kafkaspec.contract.codec import replace, view
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Byte, Int16, Int32, Int64
 from kafkaspec.spec.common.compression import CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress

@@ -81,9 +81,18 @@ def view(shape: type[T], thing: Any, **more: Any) -> T:
     return made
 
 
+def replace(thing: T, /, **changes: Any) -> T:
+    """The same as `dataclasses.replace`, faster: for states, of which walks make very many."""
+    made: T = _viewer(type(thing), *changes)(thing, changes)  # type: ignore[arg-type]
+    return made
+
+
 @cache
 def _viewer(shape: Any, *given: str) -> Callable[[Any, Mapping[str, Any]], Any]:
     """What makes such a view, compiled: walks make very many."""
+    known = {f.name for f in dataclasses.fields(shape)}
+    if not known.issuperset(given):
+        raise TypeError(f"{shape.__qualname__} has no field {', '.join(n for n in given if n not in known)}")
     values = [
         (f"{f.name}=" if f.kw_only is True else "") + (f"more[{f.name!r}]" if f.name in given else f"thing.{f.name}")
         for f in dataclasses.fields(shape)
