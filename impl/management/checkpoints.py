@@ -177,6 +177,9 @@ def decode_metadata(data: bytes) -> str:
     return base64.urlsafe_b64encode(id).decode()[:ID_CHARACTERS]
 
 
+_MARKER = json.JSONDecoder(parse_constant=int)
+
+
 def encode_marker(broker_epoch: int) -> bytes:
     """The clean-shutdown marker. [CKP-8]"""
     return f'{{"version":{VERSION},"brokerEpoch":{broker_epoch}}}'.encode()
@@ -185,7 +188,7 @@ def encode_marker(broker_epoch: int) -> bytes:
 def decode_marker(data: bytes) -> int | None:
     """The broker epoch; None if the marker tells none. No constant of Python's, such as NaN, is JSON. [CKP-8]"""
     with contextlib.suppress(ValueError, OverflowError):
-        match json.JSONDecoder(parse_constant=int).raw_decode(data.decode().lstrip(" \t\r\n")):
+        match _MARKER.raw_decode(data.decode().lstrip(" \t\r\n")):
             case ({"brokerEpoch": epoch, **other}, _):
                 _coerced(other.get("version", 0), INT_BITS)
                 return _coerced(epoch, LONG_BITS)
