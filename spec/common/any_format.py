@@ -160,7 +160,8 @@ def outside(data: bytes) -> str:
 
 
 def tail_of(data: bytes) -> bytes:
-    return data[sum(map(len, framed(data))) :]
+    """What is behind the last whole batch. Raises Denied, legacy.Unsized."""
+    return data[sum(len(s.data) for s in sources(data)) :]
 
 
 def offsets_of(data: bytes) -> list[int]:
