@@ -37,16 +37,17 @@ ITEM = np.dtype(
     [
         ("offset", "<i8"),  # a batch's base offset, or a record's
         ("last", "<i8"),  # a batch's last offset; a record's own
-        ("epoch", "<i8"),
         ("a", "<i8"),  # a batch: size; a record: hash
         ("b", "<i8"),  # a batch: CRC; a record: timestamp
+        ("epoch", "<i8"),
         ("magic", "<i8"),
         ("position", "<i8"),
         ("segment", "<i8"),  # number of the segment
     ]
 )
+COLUMNS = len(ITEM.names or ())
 SAME = ("offset", "last", "a", "b")
-SAME_COLUMNS = [(ITEM.names or ()).index(name) for name in SAME]
+"""The first columns of an item."""
 
 Reread = Callable[[Log, bool], Iterable[tuple[Segment, Chunk]]]
 """The chunks of a log once more; with records if asked."""
@@ -107,7 +108,7 @@ class Side:
 
     def reach(self) -> int:
         """All items up to this offset are there."""
-        return LONG_MAX if self.exhausted else int(self.items["offset"][-1]) if len(self.items) else -1
+        return LONG_MAX if self.exhausted else self.items["offset"].item(-1) if len(self.items) else -1
 
     def more(self) -> None:
         """Read a chunk. Nothing waits to be compared any more."""
@@ -123,20 +124,22 @@ class Side:
 
     def _counting(self, items: NDArray[Any]) -> NDArray[Any]:
         """Those that do not lie below the start."""
-        kept: NDArray[Any] = items[items["last" if self.straddling else "offset"] >= self.start]
-        return kept
+        counts = items["last" if self.straddling else "offset"] >= self.start
+        return items if np.count_nonzero(counts) == len(items) else items[counts]
 
     def _sound(self, chunk: Chunk, number: int) -> NDArray[Any]:
         """Batches that fit between their neighbours; where others lie is a hole."""
         items = of_batches(chunk, number)
         sound = chunk.batches["problem"] == 0
-        if sound.any() and self.open_from is not None:
+        how_many = np.count_nonzero(sound)
+        if how_many and self.open_from is not None:
             self.holes.append((self.open_from, int(items["offset"][np.argmax(sound)])))
             self.open_from = None
-        if not sound.all():
+        if how_many < len(sound):
             self._hole(items, sound)
             items = items[sound]
-        items = np.concatenate((self.held, items), dtype=ITEM)
+        if len(self.held):
+            items = np.concatenate((self.held.view("<i8"), items.view("<i8"))).view(ITEM)
         self.held = items[-1:]
         return self._fitting(items[:-1], items["offset"][1:])
 
@@ -155,10 +158,10 @@ class Side:
         if not len(items):
             return items
         fits = fitting(items["offset"], items["last"], self.before, after)
-        previous = np.concatenate(([self.before], items["last"][:-1]))
-        self.before = int(items["last"][-1])
-        if fits.all():
+        before, self.before = self.before, items["last"].item(-1)
+        if np.count_nonzero(fits) == len(fits):
             return items
+        previous = np.concatenate(([before], items["last"][:-1]))
         for i in np.flatnonzero(~fits).tolist():
             self.holes.append((int(min(previous[i] + 1, items["offset"][i])), int(max(after[i], previous[i] + 1))))
         kept: NDArray[Any] = items[fits]
@@ -166,7 +169,7 @@ class Side:
 
     def take(self, limit: int) -> NDArray[Any]:
         """The items up to an offset; they wait no longer."""
-        n = int(np.searchsorted(self.items["offset"], limit, "right"))
+        n = self.items["offset"].searchsorted(limit, "right")
         out, self.items = self.items[:n], self.items[n:]
         return out
 
@@ -196,7 +199,7 @@ def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | 
     while True:
         limit = min(a.reach(), b.reach(), end - 1)
         ours, theirs = a.take(limit), b.take(limit)
-        if not np.array_equal(_same(ours), _same(theirs)):
+        if (len(ours) or len(theirs)) and _same(ours) != _same(theirs):
             found = _look(a, b, ours, theirs, missing)
             if found is not None:
                 return found
@@ -206,9 +209,9 @@ def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | 
         behind.more()
 
 
-def _same(items: NDArray[Any]) -> NDArray[Any]:
+def _same(items: NDArray[Any]) -> bytes:
     """The columns of SAME."""
-    return items.view("<i8").reshape(-1, len(ITEM.names or ()))[:, SAME_COLUMNS]
+    return items.view("<i8").reshape(-1, COLUMNS)[:, : len(SAME)].tobytes()
 
 
 @states("RPL-5")

@@ -172,8 +172,8 @@ class SimulatedDisk:
     def files(self, directory: str) -> list[str]:
         self._check(directory)
         inside = f"{directory}/"
-        below = [n[len(inside) :] for n in self.names if n.startswith(inside)]
-        return sorted(n for n in below if "/" not in n)
+        start = len(inside)
+        return sorted([n[start:] for n in self.names if n.startswith(inside) and "/" not in n[start:]])
 
     def write(self, path: str, data: bytes) -> None:
         self._step(path)

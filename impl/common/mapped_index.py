@@ -358,6 +358,8 @@ class IndexDriver(ByName):
         self.file = MemoryFile()
         self.shown: tuple[Any, Json] = None, None
         """the entries that were observed last, and their JSON"""
+        self.longest: tuple[bytes, list[Any]] = b"", []
+        """the most entries that an index listed, and their bytes"""
         self.subject = self.index_class(self.file, first.base_offset, first.max_index_size)
 
     def reset_index(self) -> None:
@@ -370,8 +372,11 @@ class IndexDriver(ByName):
         self.subject.trim()
 
     def open_(self, max_index_size: int, writable: bool) -> None:
-        self.subject.close_handler()
-        self.subject = self.index_class(self.file, self.subject.base_offset, max_index_size, writable)
+        before = self.subject
+        before.close_handler()
+        self.longest = max(self.longest, before.listed, key=lambda listed: len(listed[0]))
+        self.subject = self.index_class(self.file, before.base_offset, max_index_size, writable)
+        self.subject.listed = self.longest  # where the file begins with the same bytes, it has the same entries
 
     def open_new(self, max_index_size: int) -> None:
         self.subject.close_handler()

@@ -177,6 +177,9 @@ def decode_metadata(data: bytes) -> str:
     return base64.urlsafe_b64encode(id).decode()[:ID_CHARACTERS]
 
 
+_MARKER = json.JSONDecoder(parse_constant=int)
+
+
 def encode_marker(broker_epoch: int) -> bytes:
     """The clean-shutdown marker. [CKP-8]"""
     return f'{{"version":{VERSION},"brokerEpoch":{broker_epoch}}}'.encode()
@@ -185,7 +188,7 @@ def encode_marker(broker_epoch: int) -> bytes:
 def decode_marker(data: bytes) -> int | None:
     """The broker epoch; None if the marker tells none. No constant of Python's, such as NaN, is JSON. [CKP-8]"""
     with contextlib.suppress(ValueError, OverflowError):
-        match json.JSONDecoder(parse_constant=int).raw_decode(data.decode().lstrip(" \t\r\n")):
+        match _MARKER.raw_decode(data.decode().lstrip(" \t\r\n")):
             case ({"brokerEpoch": epoch, **other}, _):
                 _coerced(other.get("version", 0), INT_BITS)
                 return _coerced(epoch, LONG_BITS)
@@ -399,6 +402,8 @@ class Driver(ByPartition):
         self.subject: Checkpoints = self.checkpoints_class("dir", self.disk)
         self.disk.flush_directory("dir")
         self.running = True
+        self.seen: dict[bytes, Mapping[str, int] | Literal["unreadable"]] = {}
+        """what was read of files, by their bytes"""
 
     # the texts
 
@@ -502,10 +507,13 @@ class Driver(ByPartition):
         return to_json(replace(seen, files={name: self._seen(file) for name, file in self.subject.files.items()}))
 
     def _seen(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:
-        try:
-            return {str(p): offset for p, offset in file.read().items()}
-        except StorageError:
-            return "unreadable"
+        data = self.disk.read(file.path)
+        if data not in self.seen:
+            try:
+                self.seen[data] = {str(p): offset for p, offset in file.read().items()}
+            except StorageError:
+                self.seen[data] = "unreadable"
+        return self.seen[data]
 
 
 def _content(data: bytes) -> spec.Content:

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Protocol
 
-from kafkaspec.contract.codec import view
+from kafkaspec.contract.codec import Json, encode, view
 from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import ByPartition, CheckpointFile, TopicPartition, decode, topic_partition
 from kafkaspec.spec.common import cleanable_log as log_spec
 from kafkaspec.spec.common import cleaner_world as world
 from kafkaspec.spec.common import cleaning_state as state_spec
-from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.cleaner_state import Cleaner, LogView
 from kafkaspec.spec.common.cleaner_world import OUT_OF_RANGE
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import ILLEGAL_STATE, LONG_MAX, NO_TIMESTAMP
+from kafkaspec.spec.common.remembered import remembered_each
 from kafkaspec.spec.management import cleaner as spec
 
 OFFSET_CHECKPOINT_FILE = "cleaner-offset-checkpoint"
@@ -530,6 +532,8 @@ class Driver(ByPartition):
         self.batch_bytes, self.now = first.batch_bytes, first.now
         self.all_logs = {topic_partition(p): MemoryLog(**vars(log.config)) for p, log in first.logs.items()}
         self.directories = list(first.checkpoints)
+        self.read: dict[bytes, Frozen[str, int]] = {}
+        """the entries of checkpoints that were observed, by the files' bytes"""
         self.known: dict[TopicPartition, CleanableLog] = dict(self.all_logs)
         self._open(SimulatedDisk())
 
@@ -624,22 +628,47 @@ class Driver(ByPartition):
     def state(self) -> Cleaner:
         """The checkpoints as they are on its disk."""
         manager = self.subject
-        on_disk = {d: decode(self.disk.read(f"{d}/{OFFSET_CHECKPOINT_FILE}")) for d in self.directories}
         return Cleaner(
             now=self.now,
             logs=Frozen({str(p): _log(log, p in self.known) for p, log in self.all_logs.items()}),
             cleaning=Frozen({str(p): _cleaning(s) for p, s in manager.in_progress.items()}),
             blocked=Frozen({str(c.partition): c.operation for c in manager.waiting}),
-            checkpoints=Frozen({d: Frozen({str(p): o for p, o in e.items()}) for d, e in on_disk.items()}),
+            checkpoints=Frozen({d: self._checkpoint(d) for d in self.directories}),
             uncleanable=Frozen({d: frozenset(map(str, manager.uncleanable.get(d, ()))) for d in self.directories}),
             failed=frozenset(d for d in self.directories if d not in manager.checkpoints),
             batch_bytes=self.batch_bytes,
         )
 
+    def observe(self) -> Json:
+        """As the spec shows that state. Most logs are as they were at the last look."""
+        seen = self.machine.show(self.state())
+        shown: dict[str, Json] = encode(replace(seen, logs={}))
+        return shown | {"logs": {p: _log_shown(log) for p, log in seen.logs.items()}}
+
+    def _checkpoint(self, directory: str) -> Frozen[str, int]:
+        data = self.disk.read(f"{directory}/{OFFSET_CHECKPOINT_FILE}")
+        if data not in self.read:
+            self.read[data] = Frozen({str(p): offset for p, offset in decode(data).items()})
+        return self.read[data]
+
+
+@remembered_each
+def _log_shown(log: LogView) -> Json:
+    return encode(log)
+
 
 def _log(log: MemoryLog, known: bool) -> log_spec.Log:
-    segments = tuple(view(log_spec.Segment, s) for s in log.segments)
-    return view(log_spec.Log, log, segments=segments, config=view(log_spec.Config, log), known=known)
+    facts = vars(log).copy()
+    facts["segments"] = tuple(tuple(vars(s).values()) for s in log.segments)
+    return _as_the_spec_has_it(known, **facts)
+
+
+@lru_cache(maxsize=4096)
+def _as_the_spec_has_it(known: bool, segments: tuple[tuple[int, ...], ...], **facts: Any) -> log_spec.Log:
+    """Most logs are as they were at the last look."""
+    log = MemoryLog(**facts)
+    spec_segments = tuple(log_spec.Segment(*s) for s in segments)
+    return view(log_spec.Log, log, segments=spec_segments, config=view(log_spec.Config, log), known=known)
 
 
 def _cleaning(state: LogCleaningState) -> state_spec.Cleaning:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from crc32c import crc32c
@@ -489,7 +488,7 @@ class Driver(ByName):
         try:
             data = v.run()
         finally:
-            self.meters = replace(spec.Meters(), **v.counts)
+            self.meters = spec.Meters(**v.counts)
         batches = tuple(shown(e) for e in entries(data))
         return spec.ValidationResult(v.now, v.largest, v.changed, v.next_offset, v.memory, v.converted, data, batches)
 

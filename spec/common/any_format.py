@@ -34,6 +34,10 @@ class Source:
     count: int = 0
     message: legacy.Message | None = None
 
+    def __hash__(self) -> int:
+        """Of the bytes, which say all of it: they keep their hash."""
+        return hash(self.data)
+
     @property
     def control(self) -> bool:
         return self.header is not None and self.header.control
@@ -156,7 +160,8 @@ def outside(data: bytes) -> str:
 
 
 def tail_of(data: bytes) -> bytes:
-    return data[sum(map(len, framed(data))) :]
+    """What is behind the last whole batch. Raises Denied, legacy.Unsized."""
+    return data[sum(len(s.data) for s in sources(data)) :]
 
 
 def offsets_of(data: bytes) -> list[int]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from kafkaspec.contract.clauses import ONE_CALL, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Offset, Position, Timestamp
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX, NO_TIMESTAMP

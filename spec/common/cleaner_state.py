@@ -6,10 +6,10 @@ Source: Kafka Internals, ch. 04, "Cleaning state in LogCleanerManager"; LogClean
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
-from kafkaspec.contract.codec import view
+from kafkaspec.contract.codec import replace, view
 from kafkaspec.contract.governs import governs
 from kafkaspec.spec.common.cleanable_log import Log
 from kafkaspec.spec.common.cleaning_state import Cleaning, state_text

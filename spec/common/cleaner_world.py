@@ -5,10 +5,9 @@ Source: UnifiedLog, LogSegment.shouldRoll and LogConfig.maxSegmentMs, Kafka 4.3.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from icontract import ensure, require
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.contract.numbers import Duration, Few, Offset
 from kafkaspec.spec.common.cleanable_log import LogExtent, appended, well_formed

@@ -268,10 +268,27 @@ CODECS = {
 CODEC_IDS = {c.name: c.id for c in CODECS.values()}
 
 
+SMALL = 4096
+"""Bytes, before and after, of data whose decompressed form is kept."""
+MOST_KNOWN = 256
+_known: dict[tuple[int, bytes], bytes] = {}
+
+
 def decompress(codec: int, data: bytes, limit: int = LIMIT) -> bytes:
     """The records' bytes. Raises NotDecompressed if they are not what the codec writes, TooMuch (one of these) if more
-    than `limit` bytes come out, KeyError for a number that is no codec's."""
-    return CODECS[codec].decompress(data, limit)
+    than `limit` bytes come out, KeyError for a number that is no codec's. One small batch is asked about several times:
+    by spec and impl, by contracts and by the observation."""
+    plain = _known.get((codec, data))
+    if plain is None or len(plain) > limit:
+        plain = CODECS[codec].decompress(data, limit)
+        if len(data) + len(plain) <= SMALL:
+            if len(_known) == MOST_KNOWN:
+                _known.clear()
+            _known[codec, data] = plain
+    return plain
+
+
+decompress.cache_clear = _known.clear  # type: ignore[attr-defined]
 
 
 def compress(codec: int, data: bytes) -> bytes:

@@ -6,13 +6,14 @@ Nothing here is a rule of its own; the rules are OIX and TIX. Source: AbstractIn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from struct import Struct, pack
 from typing import Annotated
 
 from icontract import require
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.remembered import remembered
 

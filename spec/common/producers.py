@@ -9,11 +9,11 @@ Offsets, timestamps (ms), sequences and epochs are whole numbers; -1 stands for 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypedDict
 
 from kafkaspec.contract.clauses import clause, states
-from kafkaspec.contract.codec import Unordered, partial
+from kafkaspec.contract.codec import Unordered, partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Offset
 from kafkaspec.spec.common import record_format as fmt

@@ -12,13 +12,13 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, NamedTuple
 
 from crc32c import crc32c
 
 from kafkaspec.contract.clauses import A_FORMAT, states
-from kafkaspec.contract.codec import view
+from kafkaspec.contract.codec import replace, view
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Byte, Int16, Int32, Int64
 from kafkaspec.spec.common.compression import CODECS, LIMIT, NotDecompressed, TooMuch, compress, decompress
@@ -52,6 +52,7 @@ AT = dict(
     zip(LAYOUT, itertools.accumulate((struct.calcsize(f">{c}") for c in LAYOUT.values()), initial=0), strict=False)
 )
 """The first byte of each field."""
+FIELDS = {name: struct.Struct(">" + code) for name, code in LAYOUT.items()}
 OVERHEAD = HEADER.size
 LOG_OVERHEAD = AT["leader_epoch"]
 """Bytes before those that the length counts."""
@@ -146,6 +147,8 @@ def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
 def varint_bytes(n: int, bits: int = 32) -> bytes:
     """The shortest form."""
     raw = ((n << 1) ^ (n >> (bits - 1))) & ((1 << bits) - 1)
+    if raw <= 0x7F:
+        return bytes((raw,))
     out = bytearray()
     while raw > 0x7F:
         out.append(raw & 0x7F | 0x80)
@@ -394,7 +397,7 @@ def check_framing(data: bytes) -> None:
 
 def field_of(data: bytes, name: str) -> int:
     """One field of a header."""
-    return int(struct.unpack_from(f">{LAYOUT[name]}", data, AT[name])[0])
+    return int(FIELDS[name].unpack_from(data, AT[name])[0])
 
 
 def header_of(data: bytes) -> tuple[Batch, int]:

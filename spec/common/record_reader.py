@@ -10,12 +10,12 @@ DefaultRecord and ControlRecordType, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.codec import partial, view
+from kafkaspec.contract.codec import partial, replace, view
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Refused
 from kafkaspec.spec.common import record_format as fmt

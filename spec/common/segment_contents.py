@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, states
-from kafkaspec.contract.codec import optional
+from kafkaspec.contract.codec import optional, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import LeaderEpochOrNone, Offset, ProducerIdOrNone, Room, Timestamp
 from kafkaspec.spec.common import mapped_index as mapped

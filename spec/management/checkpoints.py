@@ -10,12 +10,13 @@ LeaderEpochCheckpointFile, PartitionMetadataFile, CleanShutdownFileHandler and L
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, clause, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import BrokerEpoch, Few, Int64, Offset

@@ -15,13 +15,13 @@ state machine"; LogCleanerManager, LogToClean, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
-from kafkaspec.contract.codec import view
+from kafkaspec.contract.codec import replace, view
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Int64, Offset, Within

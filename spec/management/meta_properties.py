@@ -79,6 +79,8 @@ def _unescaped(text: str) -> str | None:
     that character, and otherwise for the character that follows it. A u without four such digits makes the file
     unreadable. [{JAVA}]
     """
+    if "\\" not in text:
+        return text
     if any(m[1] is not None and m[2] is None for m in _ESCAPE.finditer(text)):
         return None
     return _ESCAPE.sub(lambda m: _CONTROL.get(m[3], m[3]) if m[1] is None else chr(int(m[2], 16)), text)

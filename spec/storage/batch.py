@@ -15,14 +15,14 @@ from __future__ import annotations
 import base64 as base_64
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, states
-from kafkaspec.contract.codec import partial, view
+from kafkaspec.contract.codec import partial, replace, view
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import AnyBytes, AnySize, Machine, Refused, Step
 from kafkaspec.contract.numbers import (

@@ -13,13 +13,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, AT_REST, clause, not_modelled, states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, without_state
 from kafkaspec.contract.numbers import Int8, Int32, Int64, LeaderEpochOrNone, Offset

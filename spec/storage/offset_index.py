@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from struct import Struct
 from typing import Annotated, NamedTuple
@@ -123,6 +123,12 @@ def entries(index: Index) -> list[Entry]:
 
 @remembered
 def entries_of(used: tuple[Cell, ...], base_offset: int) -> list[Entry]:
+    return entries_that_mean(used, base_offset)
+
+
+@lru_cache(maxsize=32)
+def entries_that_mean(used: tuple[Cell, ...], base_offset: int) -> list[Entry]:
+    """A walk comes to the same long files again and again."""
     return [Entry(base_offset + relative, position) for relative, position in used]
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, clause, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import (

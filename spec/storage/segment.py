@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, AT_REST, ONE_CALL, clause, states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import (

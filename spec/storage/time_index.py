@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from struct import Struct
 from typing import Annotated, NamedTuple
@@ -106,6 +106,12 @@ def entries(index: Index) -> list[Entry]:
 
 @remembered
 def entries_of(used: tuple[mapped.Cell, ...], base_offset: int) -> list[Entry]:
+    return entries_that_mean(used, base_offset)
+
+
+@lru_cache(maxsize=32)
+def entries_that_mean(used: tuple[mapped.Cell, ...], base_offset: int) -> list[Entry]:
+    """A walk comes to the same long files again and again."""
     return [Entry(timestamp, base_offset + relative) for timestamp, relative in used]
 
 

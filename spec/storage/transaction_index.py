@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_FORMAT, AT_REST, ONE_CALL, states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.contract.numbers import Int64, Offset, Position, ProducerId

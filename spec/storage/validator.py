@@ -70,8 +70,11 @@ class Meters:
     no_key_compacted_topic: Annotated[int, governs("VAL-12", "VAL-20")] = 0
 
 
+NO_FAULTS = Meters()
+
+
 def initial() -> Meters:
-    return Meters()
+    return NO_FAULTS
 
 
 def observe(state: Meters) -> Meters:
@@ -589,11 +592,11 @@ def answer(**asked: object) -> Step[Meters, ValidationResult]:
         counted = q.meters
         w = outcome(q)
     except Denied as e:
-        return Step(Meters(**counted), e.refused)
+        return Step(Meters(**counted) if counted else NO_FAULTS, e.refused)
     result = ValidationResult(
         q.limits.now, w.max_timestamp, w.changed, q.offset + w.taken, w.memory, w.converted, w.data, shown(w.data)
     )
-    return Step(Meters(), result)
+    return Step(NO_FAULTS, result)
 
 
 @machine.operation(
@@ -662,7 +665,7 @@ def answer(**asked: object) -> Step[Meters, ValidationResult]:
     "VAL-14 one batch of format 2, with the leader's epoch and the topic's timestamp type",
 )
 @ensure(
-    lambda result: isinstance(result.result, Refused) or result.state == Meters(),
+    lambda result: isinstance(result.result, Refused) or result.state == NO_FAULTS,
     "VAL-20 faults alone are counted",
 )
 def validate(

@@ -81,9 +81,18 @@ def view(shape: type[T], thing: Any, **more: Any) -> T:
     return made
 
 
+def replace(thing: T, /, **changes: Any) -> T:
+    """The same as `dataclasses.replace`, faster: for states, of which walks make very many."""
+    made: T = _viewer(type(thing), *changes)(thing, changes)  # type: ignore[arg-type]
+    return made
+
+
 @cache
 def _viewer(shape: Any, *given: str) -> Callable[[Any, Mapping[str, Any]], Any]:
     """What makes such a view, compiled: walks make very many."""
+    known = {f.name for f in dataclasses.fields(shape)}
+    if not known.issuperset(given):
+        raise TypeError(f"{shape.__qualname__} has no field {', '.join(n for n in given if n not in known)}")
     values = [
         (f"{f.name}=" if f.kw_only is True else "") + (f"more[{f.name!r}]" if f.name in given else f"thing.{f.name}")
         for f in dataclasses.fields(shape)
@@ -330,11 +339,12 @@ def _is_constant(value: Any) -> bool:
 
 def interned(decode: Decode) -> Decode:
     """The same. Of equal JSON a value that cannot change is made once, but for what was long ago."""
-    known: dict[bytes, Any] = {}
+    known: dict[str | bytes, Any] = {}
 
     def decoded(value: Any) -> Any:
         try:
-            text = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+            is_text = type(value) is str  # such as bytes in hexadecimal, which are long
+            text = value if is_text else orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)
         except TypeError:  # it is of the type already, or no JSON
             return decode(value)
         if text in known:

@@ -109,7 +109,7 @@ class _AnyHex(str):
     """Hexadecimal digits of bytes that no rule fixes."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, str) and re.fullmatch("([0-9a-f]{2})*", other) is not None
+        return isinstance(other, str) and len(other) % 2 == 0 and not other.strip("0123456789abcdef")
 
     __hash__ = str.__hash__
 
@@ -238,6 +238,12 @@ class Operation(Generic[S]):
     def candidates(self) -> Sequence[tuple[str, str]]:
         """The parameters by Python names, each with the name of candidates that are for this operation alone."""
         return [(p, f"{self.name}:{p}") for p in self.parameters.values()]
+
+    @cached_property
+    def unsaid(self) -> Mapping[str, Any]:
+        """What a driver by name takes for arguments that are not given: none for choices of the system's own, and the
+        defaults."""
+        return {**dict.fromkeys(self.chosen), **self.defaults}
 
     def call(self, function: Callable[..., Any], state: S, arguments: Mapping[str, Any]) -> Any:
         """Call the function or the body with arguments as it takes them."""
@@ -598,12 +604,14 @@ class ByName:
 
     def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
         op = self.machine.operations[name]
-        given = {**dict.fromkeys(op.chosen), **op.defaults, **op.decoded(arguments)}
+        given = op.decoded(arguments)
+        if op.unsaid:
+            given = {**op.unsaid, **given}
         method = op.body.__name__
         call = getattr(self, method, None) or getattr(self.subject, method)
         by_name = getattr(call, "__code__", self.apply.__code__).co_flags & inspect.CO_VARKEYWORDS
         try:
-            answer = call(**given) if by_name else call(*(given[p] for p in op.parameters.values()))
+            answer = call(**given) if by_name else call(*map(given.__getitem__, op.parameters.values()))
         except tuple(self.refusals) as e:
             refusal = next(r for error, r in self.refusals.items() if isinstance(e, error))
             return refusal if isinstance(refusal, Refused) else refusal(e)

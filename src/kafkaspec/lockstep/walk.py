@@ -12,6 +12,7 @@ import inspect
 import itertools
 import random
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -173,7 +174,11 @@ def unlike(expected: Json | Refused, answer: Json | Refused) -> str:
             return ""
         if expected.error == answer.error and expected.clause != answer.clause and answer.clause:
             return f"refused by {answer.clause}, expected a refusal by {expected.clause}"
-    elif not isinstance(expected, Refused) and not isinstance(answer, Refused) and matches(expected, answer):
+    elif (
+        not isinstance(expected, Refused)
+        and not isinstance(answer, Refused)
+        and (same if isinstance(expected, dict) else matches)(expected, answer)
+    ):
         return ""
     return f"answered {answer_text(outcome(answer))}, expected {answer_text(outcome(expected))}"
 
@@ -217,6 +222,8 @@ def walk(
     if not any(weights):
         weights = [1] * len(operations)
     cumulative = list(itertools.accumulate(weights))
+    last = len(operations) - 1
+    offers = Offers(machine)
     init, who = draw_init(machine, pick), f"lockstep, seed {seed}"
     with few_collections():
         pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts)
@@ -224,8 +231,8 @@ def walk(
         left: Outside | None = None
         while left is None and pair.failure is None and done < steps and drawn < 10 * steps:
             drawn += 1
-            op = rng.choices(operations, cum_weights=cumulative)[0]
-            arguments = draw(machine, op, pair.state, pick)
+            op = operations[bisect(cumulative, rng.random() * cumulative[-1], 0, last)]  # as rng.choices, of one
+            arguments = offers.draw(op, pair.state, pick)
             if arguments is None:
                 continue
             broken = pair.call(op, arguments)
@@ -261,8 +268,30 @@ def draw_init(machine: Machine[Any], pick: Pick) -> dict[str, Json]:
 
 def draw(machine: Machine[Any], op: Operation[Any], state: Any, pick: Pick) -> dict[str, Any] | None:
     """Arguments for one call; None if a parameter has no candidate in this state."""
-    choices = machine.choices(op, state)
+    return drawn_from(machine.choices(op, state), pick)
+
+
+def drawn_from(choices: Mapping[str, Sequence[Any]], pick: Pick) -> dict[str, Any] | None:
+    """One of each parameter's candidates; None if a parameter has none."""
     return {p: pick(c) for p, c in choices.items()} if all(choices.values()) else None
+
+
+class Offers:
+    """The candidates of a walk's operations, made once for a state: many calls leave it as it is."""
+
+    def __init__(self, machine: Machine[Any]) -> None:
+        self.machine = machine
+        self._made_for: Any = None
+        self._made: dict[str, Mapping[str, Sequence[Any]]] = {}
+
+    def draw(self, op: Operation[Any], state: Any, pick: Pick) -> dict[str, Any] | None:
+        """The same as `draw`."""
+        if state is not self._made_for:
+            self._made_for, self._made = state, {}
+        choices = self._made.get(op.name)
+        if choices is None:
+            choices = self._made[op.name] = self.machine.choices(op, state)
+        return drawn_from(choices, pick)
 
 
 def replay(

@@ -285,7 +285,7 @@ def _spec_against_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
 
 
 def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
-    from kafkaspec.lockstep.walk import Coverage, shrink, walk
+    from kafkaspec.lockstep.walk import Coverage, few_collections, shrink, walk
 
     if not s.pairs():
         nothing = "there is neither impl nor audit"
@@ -294,14 +294,15 @@ def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Cla
         covered, calls, why, again = Coverage(), 0, "", ""
         share = 1 if pair.layer == "impl" else 4  # questions: there are no states to come to
         seeds = -(-seeds // share)
-        for seed in range(seeds):
-            w = walk(pair.machine, pair.driver(), seed, STEPS)
-            covered.add(w.coverage)
-            calls += w.steps
-            if w.failure is not None:
-                why = str(shrink(pair.machine, pair.driver(), w.failure))
-                again = _again(s.name, WALKED, share * seed + 1)
-                break
+        with few_collections():
+            for seed in range(seeds):
+                w = walk(pair.machine, pair.driver(), seed, STEPS)
+                covered.add(w.coverage)
+                calls += w.steps
+                if w.failure is not None:
+                    why = str(shrink(pair.machine, pair.driver(), w.failure))
+                    again = _again(s.name, WALKED, share * seed + 1)
+                    break
         idle = sorted(n for n, op in pair.machine.operations.items() if op.generated and not covered.operations[n])
         if not why and idle and seeds >= 50:
             why = f"never called in {seeds} seeds: {', '.join(idle)}"
