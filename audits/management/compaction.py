@@ -217,16 +217,13 @@ class CompactionCheck(LogCheck):
             return ()
         sound = (rows["problem"] == 0) & (rows["magic"] >= 2)
         sound[sound] = self._fits(rows[sound])
-        self.doubtful = self.doubtful or bool(np.count_nonzero(sound) < len(sound))
+        self.doubtful = self.doubtful or not bool(sound.all())
         of_transactions = sound & ((rows["attributes"] & (TRANSACTIONAL | CONTROL)) != 0)
-        if np.count_nonzero(of_transactions):
-            promised = self._promised(rows, chunk.records)
-            self._transactions(rows[of_transactions], promised[of_transactions])
+        promised = self._promised(rows, chunk.records)
+        self._transactions(rows[of_transactions], promised[of_transactions])
         if chunk.records is not None and int(rows["base_offset"][0]) < self.point:
             self._records(rows, chunk.records, sound)
-            empty = sound & (rows["count"] == 0)
-            if np.count_nonzero(empty):
-                self._emptied(rows[empty])
+            self._emptied(rows[sound & (rows["count"] == 0)])
         return ()
 
     def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
@@ -238,10 +235,9 @@ class CompactionCheck(LogCheck):
         if not len(rows):
             return np.zeros(0, bool)
         base, last = rows["base_offset"], rows["last_offset"]
-        after = np.empty_like(base)
-        after[:-1], after[-1] = base[1:], LONG_MAX
+        after = np.append(base[1:], LONG_MAX)
         fits = fitting(base, last, self.before, after)
-        if np.count_nonzero(fits):
+        if fits.any():
             self.before = int(last[fits].max())
         return fits
 
@@ -278,6 +274,8 @@ class CompactionCheck(LogCheck):
     def _transactions(self, rows: NDArray[Any], promised: NDArray[Any]) -> None:
         """Of each producer the first batch with promised records since its last marker; a marker that aborts finds
         it."""
+        if not len(rows):
+            return
         control = (rows["attributes"] & CONTROL) != 0
         data = ~control & promised
         markers = control & ((rows["control_type"] == ABORT) | (rows["control_type"] == COMMIT))

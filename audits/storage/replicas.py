@@ -124,22 +124,20 @@ class Side:
 
     def _counting(self, items: NDArray[Any]) -> NDArray[Any]:
         """Those that do not lie below the start."""
-        counts = items["last" if self.straddling else "offset"] >= self.start
-        return items if np.count_nonzero(counts) == len(items) else items[counts]
+        kept: NDArray[Any] = items[items["last" if self.straddling else "offset"] >= self.start]
+        return kept
 
     def _sound(self, chunk: Chunk, number: int) -> NDArray[Any]:
         """Batches that fit between their neighbours; where others lie is a hole."""
         items = of_batches(chunk, number)
         sound = chunk.batches["problem"] == 0
-        how_many = np.count_nonzero(sound)
-        if how_many and self.open_from is not None:
+        if sound.any() and self.open_from is not None:
             self.holes.append((self.open_from, int(items["offset"][np.argmax(sound)])))
             self.open_from = None
-        if how_many < len(sound):
+        if not sound.all():
             self._hole(items, sound)
             items = items[sound]
-        if len(self.held):
-            items = np.concatenate((self.held.view("<i8"), items.view("<i8"))).view(ITEM)
+        items = np.concatenate((self.held.view("<i8"), items.view("<i8"))).view(ITEM)
         self.held = items[-1:]
         return self._fitting(items[:-1], items["offset"][1:])
 
@@ -159,7 +157,7 @@ class Side:
             return items
         fits = fitting(items["offset"], items["last"], self.before, after)
         before, self.before = self.before, items["last"].item(-1)
-        if np.count_nonzero(fits) == len(fits):
+        if fits.all():
             return items
         previous = np.concatenate(([before], items["last"][:-1]))
         for i in np.flatnonzero(~fits).tolist():
@@ -199,7 +197,7 @@ def first_difference(a: Side, b: Side, end: int, missing: bool) -> Difference | 
     while True:
         limit = min(a.reach(), b.reach(), end - 1)
         ours, theirs = a.take(limit), b.take(limit)
-        if (len(ours) or len(theirs)) and _same(ours) != _same(theirs):
+        if _same(ours) != _same(theirs):
             found = _look(a, b, ours, theirs, missing)
             if found is not None:
                 return found

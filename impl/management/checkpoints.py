@@ -508,12 +508,17 @@ class Driver(ByPartition):
 
     def _seen(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:
         data = self.disk.read(file.path)
-        if data not in self.seen:
-            try:
-                self.seen[data] = {str(p): offset for p, offset in file.read().items()}
-            except StorageError:
-                self.seen[data] = "unreadable"
-        return self.seen[data]
+        try:
+            return self.seen[data]
+        except KeyError:
+            seen = self.seen[data] = self._read_again(file)
+            return seen
+
+    def _read_again(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:
+        try:
+            return {str(p): offset for p, offset in file.read().items()}
+        except StorageError:
+            return "unreadable"
 
 
 def _content(data: bytes) -> spec.Content:

@@ -647,9 +647,11 @@ class Driver(ByPartition):
 
     def _checkpoint(self, directory: str) -> Frozen[str, int]:
         data = self.disk.read(f"{directory}/{OFFSET_CHECKPOINT_FILE}")
-        if data not in self.read:
-            self.read[data] = Frozen({str(p): offset for p, offset in decode(data).items()})
-        return self.read[data]
+        try:
+            return self.read[data]
+        except KeyError:
+            read = self.read[data] = Frozen({str(p): offset for p, offset in decode(data).items()})
+            return read
 
 
 @remembered_each

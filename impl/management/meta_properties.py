@@ -18,7 +18,6 @@ from kafkaspec.spec.management import meta_properties as spec
 
 NAME = "meta.properties"
 BLANKS = " \t\f"
-KEY_ENDS = "=:" + BLANKS
 CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 TRIMMED = "".join(map(chr, range(ord(" ") + 1)))
@@ -77,8 +76,6 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def unescape(text: str, line: int) -> str:
     """Raises PropertiesUnreadable for a malformed \\u. [MTP-2]"""
-    if "\\" not in text:
-        return text
     out, n = [], 0
     while n < len(text):
         c = text[n]
@@ -104,7 +101,7 @@ def decode(data: bytes) -> dict[str, tuple[int, str]]:
     found: dict[str, tuple[int, str]] = {}
     for at, line in logical_lines(data.decode("latin-1")):
         end = 0
-        while end < len(line) and line[end] not in KEY_ENDS:
+        while end < len(line) and line[end] not in "=:" + BLANKS:
             end += 2 if line[end] == "\\" else 1
         begin = end
         while begin < len(line) and line[begin] in BLANKS:
