@@ -90,13 +90,29 @@ def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(monkeypatch:
     of_llvm = native.machine
     monkeypatch.setattr(native, "machine", machine)
     whole = explore(load(CleanerAnchor), CLEANER)
-    assert made == [True]
+    assert made == [True, True]  # the model and the loops
     for most in (0, 500):
         made.clear()
         monkeypatch.setattr(engine, "QUICK", most)
         monkeypatch.setattr(engine.Search, "is_long", lambda s, most=most: s.distinct >= most)
         assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
-        assert made == [True, False]
+        assert made == [True, True, False, False]
+
+
+def test_the_loops_of_a_large_search_are_compiled_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = explore(load(CleanerAnchor), CLEANER)
+    made: list[bool] = []
+
+    def machine(quickly: bool) -> Any:
+        made.append(quickly)
+        return of_llvm(quickly)
+
+    of_llvm = native.machine
+    monkeypatch.setattr(native, "machine", machine)
+    monkeypatch.setattr(engine, "QUICK", 500)
+    monkeypatch.setattr(engine, "MANY", 500)
+    assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
+    assert made == [True, True, False]
 
 
 def test_a_search_is_long_when_compiling_with_care_pays() -> None:
