@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import z3
 
@@ -16,9 +18,9 @@ from tests.language.texts import model
 from tests.prove.rooms import Hotel
 
 
-def made_up(formulas: object) -> set[str]:
+def made_up(formulas: Any) -> set[str]:
     """The constants and functions in formulas that a reading made up: their names have a number."""
-    todo = list(formulas) if isinstance(formulas, list) else [formulas]
+    todo: list[Any] = list(formulas) if isinstance(formulas, list) else [formulas]
     seen: set[int] = set()
     out: set[str] = set()
     while todo:
