@@ -90,7 +90,7 @@ def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(monkeypatch:
     of_llvm = native.machine
     monkeypatch.setattr(native, "machine", machine)
     whole = explore(load(CleanerAnchor), CLEANER)
-    assert made == [True, True]  # the model's code, and the loops
+    assert made == [True, True]  # the model and the loops
     for most in (0, 500):
         made.clear()
         monkeypatch.setattr(engine, "QUICK", most)
@@ -99,7 +99,8 @@ def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(monkeypatch:
         assert made == [True, True, False, False]
 
 
-def test_of_many_states_the_loops_alone_are_compiled_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loops_of_a_large_search_are_compiled_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = explore(load(CleanerAnchor), CLEANER)
     made: list[bool] = []
 
     def machine(quickly: bool) -> Any:
@@ -107,9 +108,8 @@ def test_of_many_states_the_loops_alone_are_compiled_with_care(monkeypatch: pyte
         return of_llvm(quickly)
 
     of_llvm = native.machine
-    whole = explore(load(CleanerAnchor), CLEANER)
     monkeypatch.setattr(native, "machine", machine)
-    monkeypatch.setattr(engine, "QUICK", 0)
+    monkeypatch.setattr(engine, "QUICK", 500)
     monkeypatch.setattr(engine, "MANY", 500)
     assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
     assert made == [True, True, False]

@@ -34,7 +34,7 @@ class Stub:
 def asked_of(monkeypatch: pytest.MonkeyPatch, check: Callable[..., Reply]) -> None:
     """Ask this in the place of the solvers."""
     monkeypatch.setattr(solver, "check", check)
-    monkeypatch.setattr(solver.Shared, "check", lambda self, assumed, formulas, share_s: check(formulas, share_s))
+    monkeypatch.setattr(solver.SharedSolver, "check", lambda self, assumed, formulas, share_s: check(formulas, share_s))
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_a_solver_that_has_read_what_is_assumed_proves_what_follows_and_nothing_
     x, y = z3.Ints("x y")
     f = z3.Function("f", z3.IntSort(), z3.IntSort())
     assumed = [x > y, y > 3]
-    shared, budget = solver.Shared(), Budget(10.0)
+    shared, budget = solver.SharedSolver(), Budget(10.0)
 
     def follows(goal: Any, *hints: Any, of: Sequence[Any] = assumed) -> bool:
         return shared.proves(Question(of, hints, (), goal, {}), budget)

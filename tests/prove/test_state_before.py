@@ -20,7 +20,7 @@ from tests.prove.rooms import Hotel
 
 def made_up(formulas: Any) -> set[str]:
     """The constants and functions in formulas that a reading made up: their names have a number."""
-    todo = list(formulas) if isinstance(formulas, list) else [formulas]
+    todo: list[Any] = list(formulas) if isinstance(formulas, list) else [formulas]
     seen: set[int] = set()
     out: set[str] = set()
     while todo:

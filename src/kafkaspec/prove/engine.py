@@ -16,7 +16,7 @@ from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
-from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question, Reply, Shared
+from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question, Reply, SharedSolver
 from kafkaspec.prove.values import named
 
 Verdict = Literal["proved", "refuted", "unknown"]
@@ -236,7 +236,7 @@ class _Run:
                 if self.until is not None and self.until(self.found[-1]):
                     self.stopped = len(self.found) < total
                     return
-            s.shared = Shared()  # what was read is not wanted any more
+            s.shared = SharedSolver()  # what was read is not wanted any more
 
     def settle(self, s: Setting, g: Goal) -> Obligation:
         """One obligation, within its time limit."""

@@ -18,7 +18,7 @@ from kafkaspec.language.obvious import essential
 from kafkaspec.language.parts import kept, used, variables
 from kafkaspec.language.refine import Refinement
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World, conjuncts
-from kafkaspec.prove.solver import Shared
+from kafkaspec.prove.solver import SharedSolver
 from kafkaspec.prove.symbols import Formula, Value, both, implies
 
 Kind = Literal["invariant", "lemma", "type", "defined", "step", "start"]
@@ -66,7 +66,7 @@ class Setting:
     goals: list[Goal]
     claims: dict[str, list[Formula]] = field(default_factory=dict)
     """What is assumed of each claim by itself, that it is true and has a value: a proof may tell what it used."""
-    shared: Shared = field(default_factory=Shared)
+    shared: SharedSolver = field(default_factory=SharedSolver)
     """Has read what is assumed, and tries each goal first."""
     _known: tuple[object, list[Formula]] = (None, [])
 

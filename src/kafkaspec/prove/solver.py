@@ -166,7 +166,7 @@ def check(
     )
 
 
-class Shared:
+class SharedSolver:
     """A solver that reads assumptions once, and is then asked one goal after the other: where these are easy, reading
     the assumptions is most of the work. Only its proofs count. After any other answer it begins again, so that nothing
     which a search that was broken off leaves behind is built on."""

@@ -19,7 +19,7 @@ from kafkaspec.language.refine import Refinement, exists
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.prove.obligations import Part, Setting, part_of
 from kafkaspec.prove.reading import conjuncts
-from kafkaspec.prove.solver import FIRST_S, Budget, Question, Shared
+from kafkaspec.prove.solver import FIRST_S, Budget, Question, SharedSolver
 
 MOST_CONDITIONS = 5
 """Cases are told apart by at most this many conditions of an action's text."""
@@ -27,7 +27,7 @@ MOST_CHOICES = 16
 """A disjunct is tried with at most this many choices of its parameters."""
 SOON_S = 0.02
 """The first attempt at a part: one that gives up soon where there is no proof."""
-Asking = Callable[[Shared, Question, Budget], bool]
+Asking = Callable[[SharedSolver, Question, Budget], bool]
 ROUNDS: tuple[Asking, ...] = (
     lambda shared, q, budget: shared.proves(q, budget, SOON_S),
     lambda shared, q, budget: shared.proves(q, budget) or q.round(budget, FIRST_S, quick=True) == "unsat",
