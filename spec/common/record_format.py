@@ -147,8 +147,6 @@ def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
 def varint_bytes(n: int, bits: int = 32) -> bytes:
     """The shortest form."""
     raw = ((n << 1) ^ (n >> (bits - 1))) & ((1 << bits) - 1)
-    if raw <= 0x7F:
-        return bytes((raw,))
     out = bytearray()
     while raw > 0x7F:
         out.append(raw & 0x7F | 0x80)

@@ -176,7 +176,7 @@ class _State:
 
 
 MOST_STATES = 16
-"""The states before, of so many models and sizes, of which what was read is kept."""
+"""What was read of the state before is kept for at most 16 models and sizes."""
 _states: dict[tuple[int, frozenset[tuple[str, int | bool]]], _State] = {}
 
 
