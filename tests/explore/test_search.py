@@ -80,17 +80,25 @@ def test_the_anchors_have_their_counts(entry: Expectation) -> None:
     assert entry.run().findings == []
 
 
-def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[bool] = []
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What LLVM is asked for, in its order: whether quickly. The model's code comes before the loops."""
+    out: list[bool] = []
 
     def machine(quickly: bool) -> Any:
-        made.append(quickly)
+        out.append(quickly)
         return of_llvm(quickly)
 
     of_llvm = native.machine
     monkeypatch.setattr(native, "machine", machine)
+    return out
+
+
+def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(
+    made: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = explore(load(CleanerAnchor), CLEANER)
-    assert made == [True, True]  # the model and the loops
+    assert made == [True, True]
     for most in (0, 500):
         made.clear()
         monkeypatch.setattr(engine, "QUICK", most)
@@ -99,16 +107,9 @@ def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(monkeypatch:
         assert made == [True, True, False, False]
 
 
-def test_the_loops_of_a_large_search_are_compiled_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loops_of_a_large_search_are_compiled_with_care(made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = explore(load(CleanerAnchor), CLEANER)
-    made: list[bool] = []
-
-    def machine(quickly: bool) -> Any:
-        made.append(quickly)
-        return of_llvm(quickly)
-
-    of_llvm = native.machine
-    monkeypatch.setattr(native, "machine", machine)
+    made.clear()
     monkeypatch.setattr(engine, "QUICK", 500)
     monkeypatch.setattr(engine, "MANY", 500)
     assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
