@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,36 @@ def test_every_form_has_its_file_and_line(s: subsystem.Subsystem) -> None:
     placed = {u.where: explain.place(u)[0] for c in s.clauses for u in traceability.uses(c.id)}
     assert placed
     assert {where: at for where, at in placed.items() if not re.fullmatch(r"[\w/]+\.py:\d+", at)} == {}
+
+
+def test_what_is_loaded_for_a_clause_has_all_its_forms() -> None:
+    """Only the subsystems whose texts name a clause are loaded for it: no other registers a form of it."""
+    traceability.load()
+    of = {f"{s.area}.{s.name}": s for s in subsystem.subsystems().values()}
+    at = {
+        u: re.fullmatch(r"kafkaspec\.\w+\.(\w+\.\w+?)(_deviations|_trial)?", u.where.partition(":")[0])
+        for u in clauses.all_uses()
+    }
+    where = {u: of[m[1]] for u, m in at.items() if m is not None and m[1] in of}
+    assert len(where) > 1000
+    assert [u for u, s in where.items() if s not in traceability.naming(u.clause)] == []
+
+
+def test_explaining_reads_no_model_and_imports_no_other_subsystem() -> None:
+    program = """if True:
+        import sys
+        from kafkaspec.cli import explain
+        from kafkaspec.language import model
+        explain.run("TML-1", json=True)
+        read = [name for name in sys.modules if name.startswith(("kafkaspec.spec.", "kafkaspec.models."))]
+        names = {name.split(".")[-1] for name in read if name.count(".") == 3 and ".common." not in name}
+        print(names, file=sys.stderr)
+        print(len(model._loaded), "numpy" in sys.modules, "z3" in sys.modules, file=sys.stderr)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    names, others = done.stderr.splitlines()
+    assert {name.split("_")[0] for name in ast.literal_eval(names)} == {"timeline"}
+    assert others == "0 False False"
 
 
 def test_what_is_not_installed_is_not_missing(

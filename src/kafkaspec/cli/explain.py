@@ -36,7 +36,7 @@ def run(name: str, *, json: bool) -> int:
 
         return explain_subsystem.run(named, json=json)
     clause = subsystem.clause(name.upper())
-    traceability.load(clause.id[:3])
+    traceability.load(clause.id)
     found = [Form(u.form, u.where, *source(u)) for u in traceability.uses(clause.id)]
     absent = traceability.absent(clause)
     of = subsystem.stating(clause.id)
@@ -124,7 +124,7 @@ def place(use: clauses.Use) -> tuple[str, Any]:
             return _line(use.clause, f"{module.replace('.', '/')}.py", path), None
         if use.form == "proof":  # of a claim; its model may stand there by any name
             model, _, path = path.partition(".")
-            thing = {p.loaded.name: p.model for p in thing.PROOFS}.get(model)
+            thing = {p.name: p.model for p in thing.PROOFS}.get(model)
         for name in path.split("."):
             thing = getattr(thing, name)
         thing = getattr(thing, "fget", None) or inspect.unwrap(thing)

@@ -51,20 +51,23 @@ def _ids(mark: ast.expr) -> list[str]:
     return [a.value for a in mark.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
+def naming(named: str) -> list[Subsystem]:
+    """The subsystems whose texts name a clause (`TXI-4`), or one of a prefix (`TXI`)."""
+    names = re.compile(rf"\b{named}\b" if "-" in named else f"{named}-")
+    return [s for s in subsystems().values() if any(map(names.search, s.texts()))]
+
+
 @cache
-def load(prefix: str = "") -> None:
-    """Import everything that registers a form of a clause of that prefix: the layers of the subsystems that name one,
-    and the mutants of the checkout."""
-    for s in subsystems().values():
-        if not any(f"{prefix}-" in text for text in s.texts()):
-            continue
+def load(named: str = "") -> None:
+    """Import everything that registers a form of one clause (`TXI-4`), of the clauses of a prefix (`TXI`) or of all:
+    the layers of the subsystems whose texts name one, and the mutants of the checkout."""
+    for s in naming(named):
         for layer in LAYERS:
             s.layer(layer)
         for proof in getattr(s.layer("proofs"), "PROOFS", ()):
-            m = proof.loaded
-            for claim in (*m.invariants.values(), *m.lemmas.values(), *m.steps.values()):
-                for id in claim.clauses:
-                    clauses.used(id, "proof", f"kafkaspec.proofs.{s.area}.{s.name}:{m.name}.{claim.name}")
+            for name, ids in proof.claims.items():
+                for id in ids:
+                    clauses.used(id, "proof", f"kafkaspec.proofs.{s.area}.{s.name}:{proof.name}.{name}")
         mutants = s.beside("mutants")
         if mutants is None:
             continue

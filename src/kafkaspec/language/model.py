@@ -577,6 +577,12 @@ class _State:
         raise ModelError("s.next is read in a step property and assigned in an action only")
 
 
+def claimed(cls: type[Model]) -> dict[str, tuple[str, ...]]:
+    """What a model claims of its states and transitions, each with the clauses that it names. No text is read."""
+    of = {n: getattr(f, "__kafkaspec__", None) for c in reversed(cls.__mro__) for n, f in vars(c).items()}
+    return {n: m.clauses for n, m in of.items() if m and m.kind in ("invariant", "lemma", "step", "refines")}
+
+
 Texts = dict[FunctionType, tuple[object, ...]]
 """The functions that were read, each with the values that its names had."""
 _loaded: dict[type[Model], tuple[LoadedModel, Texts]] = {}

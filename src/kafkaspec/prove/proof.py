@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkaspec.errors import UserError
-from kafkaspec.language import LoadedModel, Model, Trace, load
+from kafkaspec.language import LoadedModel, Model, Trace, claimed, load
 
 if TYPE_CHECKING:
     from kafkaspec.prove.engine import Progress, ProofResult
@@ -47,6 +47,19 @@ class Proof:
     def loaded(self) -> LoadedModel:
         """The model as a graph."""
         return self.model if isinstance(self.model, LoadedModel) else load(self.model)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name if isinstance(self.model, LoadedModel) else self.model.__name__
+
+    @property
+    def claims(self) -> dict[str, tuple[str, ...]]:
+        """What is to be proved, each with the clauses that it names; the model's text is not read for it."""
+        if not isinstance(self.model, LoadedModel):
+            return claimed(self.model)
+        m = self.model
+        return {c.name: c.clauses for c in (*m.invariants.values(), *m.lemmas.values(), *m.steps.values())}
 
     def run(self, progress: Progress | None = None, claims: Sequence[str] = ()) -> ProofResult:
         """Explore, then prove: everything, or some `claims` and what they rest on. A model that cannot be explored with
