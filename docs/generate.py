@@ -281,11 +281,12 @@ def machine(name: str, variables: str, *sizes: str) -> str:
 
     nodes: dict[str, None] = {}
     edges: dict[tuple[str, str], dict[str, None]] = {}
-    for state in concrete.reachable()[0]:
-        before = parts(state)
+    transitions: dict[Any, list[Any]] = {}
+    states = {state: parts(state) for state in concrete.reachable(transitions=transitions)[0]}
+    for state, before in states.items():
         nodes |= dict.fromkeys(before.values())
-        for taken in concrete.successors(state):
-            for k, after in parts(taken.state).items():
+        for taken in transitions[state]:
+            for k, after in (states.get(taken.state) or parts(taken.state)).items():
                 if before[k] != after:
                     edges.setdefault((before[k], after), {})[taken.action.replace("_", " ")] = None
     return svg(

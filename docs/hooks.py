@@ -1,5 +1,6 @@
-"""What `mkdocs build` does with the pages: adds those that are generated whole, fills in directives, makes a file of
-every drawing, and writes the lists of the navigation that follow from the pages that there are."""
+"""What `mkdocs build` does with the pages: adds those that are generated whole, fills in directives, makes a page of
+every source file that one links to and a file of every drawing, and writes the lists of the navigation that follow from
+the pages that there are."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ NAV = {"subsystems": nav_subsystems, "protocol": nav_protocol, "decisions": nav_
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that nobody writes. One that is there as a file stays as it is written."""
-    for path, text in (generate.pages() | sources.pages()).items():
+    for path, text in {**generate.pages(), "source/style.css": sources.style()}.items():
         if files.get_file_from_path(path) is None:
             files.append(File.generated(config, path, content=text))
     return files
@@ -78,6 +79,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         markdown = generate.rendered(markdown, path)
     except Exception as e:
         raise PluginError(f"{path}: {type(e).__name__}: {e}") from e
+    for name in sources.of_links(markdown):
+        if files.get_file_from_path(f"source/{name}.html") is None:
+            files.append(File.generated(config, f"source/{name}.html", content=sources.page(name)))
     return drawn(markdown, path, config, files)
 
 

@@ -1,10 +1,11 @@
-"""The source files of the checkout as pages of the site, a line of code an anchor, so that a rule's forms are a click
-away wherever the project is kept."""
+"""The source files that pages link to, as pages of the site, a line of code an anchor, so that a rule's forms are a
+click away wherever the project is kept."""
 
 from __future__ import annotations
 
 import html
 import posixpath
+import re
 from pathlib import Path
 
 from pygments import highlight
@@ -55,25 +56,19 @@ def is_shown(file: str) -> bool:
     return file.endswith(".py") and file.startswith(tuple(f"{f}/" for f in FOLDERS)) and (ROOT / file).is_file()
 
 
-def pages() -> dict[str, str]:
-    """Each file's page and their style sheet, by their paths in the site."""
-    out = {"source/style.css": style()}
-    for folder in FOLDERS:
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            name = file.relative_to(ROOT).as_posix()
-            if is_shown(name) and not any(p.is_symlink() for p in file.parents):
-                out[f"source/{name}.html"] = page(name, file.read_text("utf-8"))
-    return out
+def of_links(text: str) -> set[str]:
+    """The source files that a page of the site links to."""
+    return {name for name in re.findall(r"\]\((?:\.\./)*source/([^)#]+)\.html[)#]", text) if is_shown(name)}
 
 
-def page(name: str, text: str) -> str:
-    """The page of a file with that path and text."""
+def page(name: str) -> str:
+    """The page of a file with that path in the checkout."""
     up = posixpath.relpath(".", posixpath.dirname(f"source/{name}"))
     return PAGE.format(
         name=html.escape(name),
         css=f"{up}/source/style.css",
         home=f"{up}/index.html",
-        code=highlight(text, PythonLexer(), HtmlFormatter(linespans="L")),
+        code=highlight((ROOT / name).read_text("utf-8"), PythonLexer(), HtmlFormatter(linespans="L")),
     )
 
 
