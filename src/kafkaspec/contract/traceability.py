@@ -51,10 +51,16 @@ def _ids(mark: ast.expr) -> list[str]:
     return [a.value for a in mark.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 
+@cache
 def naming(named: str) -> list[Subsystem]:
     """The subsystems whose texts name a clause (`TXI-4`), or one of a prefix (`TXI`)."""
-    names = re.compile(rf"\b{named}\b" if "-" in named else f"{named}-")
-    return [s for s in subsystems().values() if any(map(names.search, s.texts()))]
+    names = re.compile(rf"{named}(?!\d)" if "-" in named else f"{named}-")
+    return [s for s in subsystems().values() if names.search(_text(s))]
+
+
+@cache
+def _text(s: Subsystem) -> str:
+    return "\n".join(s.texts())
 
 
 @cache
@@ -155,7 +161,7 @@ def _machines(prefix: str) -> tuple[tuple[str, Machine[Any]], ...]:
     out: list[tuple[str, Machine[Any]]] = []
     for s in subsystems().values():
         own = s.prefix == prefix
-        if own or any(f'"{prefix}-' in text for text in s.texts()):
+        if own or f'"{prefix}-' in _text(s):
             out.append(("" if own else f"{s.name}:", s.spec.machine))
             if (audit := getattr(s.spec, "audit", None)) is not None:
                 out.append(("audit:" if own else f"{s.name}:audit:", audit))
