@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract.subsystem import Pair, subsystems
-from kafkaspec.lockstep.walk import state_machine, walk
+from kafkaspec.lockstep.walk import walk
 
 PAIRS = [
     pytest.param(pair, id=s.name)
@@ -19,11 +18,6 @@ PAIRS = [
 
 def test_there_are_some() -> None:
     assert len(PAIRS) >= 3
-
-
-@pytest.mark.parametrize("pair", PAIRS)
-def test_a_rule_says_what_the_spec_says(pair: Pair) -> None:
-    run_state_machine_as_test(state_machine(pair.machine, pair.driver))
 
 
 @pytest.mark.parametrize("pair", PAIRS)

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.history import outcome
@@ -22,7 +21,7 @@ from kafkaspec.impl.controller import timeline as impl
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import draw, draw_init, state_machine, walk
+from kafkaspec.lockstep.walk import draw, draw_init, walk
 from kafkaspec.models.controller import timeline as model
 from kafkaspec.mutants.matrix import (
     Detector,
@@ -77,10 +76,6 @@ def test_spec_and_implementation_agree_on_seeded_walks() -> None:
     for seed in range(60):
         found = walk(machine, driver, seed, 150, contracts=False)
         assert found.failure is None, str(found.failure)
-
-
-def test_spec_and_implementation_agree_under_hypothesis() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_every_operation_is_called_and_every_refusal_met() -> None:

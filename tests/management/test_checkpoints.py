@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Directory, Log, Summary
 from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
@@ -27,7 +26,7 @@ from kafkaspec.impl.management.checkpoints import (
     encode,
 )
 from kafkaspec.judge.recorded import check_recording, unexpected
-from kafkaspec.lockstep.walk import Pair, draw, state_machine
+from kafkaspec.lockstep.walk import Pair, draw
 from kafkaspec.models.management.checkpoints import MODELS
 from kafkaspec.proofs.management.checkpoints import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -39,10 +38,6 @@ from kafkaspec.spec.management.checkpoints import machine
 from tests.layers import a_row_of_verify, walked
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
@@ -15,7 +14,6 @@ from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.management.cleaner import MODELS
 from kafkaspec.proofs.management.cleaner import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -28,10 +26,6 @@ from kafkaspec.spec.management.cleaner import machine
 from tests.layers import a_row_of_verify, abstracts, walked
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

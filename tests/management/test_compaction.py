@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Log
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
@@ -24,17 +23,12 @@ from kafkaspec.audits.management.compaction import AUDIT, KEY, CompactionCheck, 
 from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
-from kafkaspec.lockstep.walk import state_machine, walk
+from kafkaspec.lockstep.walk import walk
 from kafkaspec.spec.management import compaction as spec
 from kafkaspec.spec.management import compaction_trial
 from kafkaspec.spec.management.compaction import machine
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    with patch.object(machine, "operations", {"breaches": machine.find("breaches")}):
-        run_state_machine_as_test(state_machine(machine, audit.Driver))
 
 
 def test_long_walks() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Directory
 from kafkaspec.audit.files import LogDirectory
@@ -19,7 +18,6 @@ from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.management import meta_properties as impl
 from kafkaspec.judge.recorded import check_recording, unexpected
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.management import meta_properties as spec
 from kafkaspec.spec.management import meta_properties_trial
 from kafkaspec.spec.management.meta_properties import machine
@@ -27,10 +25,6 @@ from tests.layers import a_row_of_verify, walked
 
 V1 = "version=1\ncluster.id=c\nnode.id=1\n"
 D, E = "Wz2UP7E_QO2kiOpi3I8jIQ", "Xz2UP7E_QO2kiOpi3I8jIQ"
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

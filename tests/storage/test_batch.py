@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from kafkaspec.contract import subsystem
@@ -33,7 +32,6 @@ from kafkaspec.judge import protocol
 from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.judge.result import Job
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, compress, decompress
 from kafkaspec.spec.common.kafka import LONG_MAX, NULL_POINTER
@@ -50,10 +48,6 @@ RECORDINGS = Path(__file__).parent.parent / "recordings" / "audit"
 
 
 # ---- the layers beside each other
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
-
-
 def test_long_walks_cover_every_operation() -> None:
     covered = walked(machine, impl.Driver, seeds=30, steps=100)
     decoded = {f"decode BAT-{n}" for n in range(1, 12)}

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Log
 from kafkaspec.audit.files import Kind, PartitionFiles, Segment
@@ -26,7 +25,7 @@ from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage import leader_epochs as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCheckpoint, decode, encode
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import Pair, draw, state_machine
+from kafkaspec.lockstep.walk import Pair, draw
 from kafkaspec.models.storage.leader_epochs import MODELS
 from kafkaspec.proofs.storage.leader_epochs import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -35,10 +34,6 @@ from kafkaspec.spec.storage.leader_epochs import Cache, Entry, machine
 from tests.layers import a_row_of_verify, walked
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

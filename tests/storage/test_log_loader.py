@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Directory, Log, TopicConfig
 from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
@@ -27,7 +26,6 @@ from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.judge.result import Job
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.log_loader import MODELS
 from kafkaspec.proofs.storage.log_loader import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -40,10 +38,6 @@ from tests.layers import a_row_of_verify, walked
 machine = spec.machine
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

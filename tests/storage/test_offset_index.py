@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.files import Kind
 from kafkaspec.audit.finding import Finding, Severity
@@ -27,7 +26,6 @@ from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.check import check
 from kafkaspec.judge.result import Job
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.offset_index import MODELS
 from kafkaspec.proofs.storage.offset_index import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -41,10 +39,6 @@ from tests.storage.index_calls import histories
 from tests.storage.index_logs import OFFSETS, B, Part, audited, packed
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver), settings=settings(max_examples=40))
 
 
 def test_long_walks_cover_every_operation() -> None:

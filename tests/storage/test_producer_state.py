@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import shown
@@ -21,7 +20,7 @@ from kafkaspec.impl.storage import producer_state as impl
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import state_machine, walk
+from kafkaspec.lockstep.walk import walk
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.mutants.matrix import (
     Detector,
@@ -96,10 +95,6 @@ def test_spec_and_implementation_agree_on_seeded_walks() -> None:
         refusals |= {r.rpartition(" ")[2] for r in found.coverage.refusals}
     assert operations == machine.operations.keys()
     assert refusals == {f"PSM-{n}" for n in (3, 5, 6, 7, 9, 11, 12, 25, 27)}
-
-
-def test_spec_and_implementation_agree_under_hypothesis() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 # clauses that deserve a word of their own

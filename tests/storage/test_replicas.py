@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Directory, Facts, Log, Summary, TopicConfig
 from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
@@ -22,15 +21,10 @@ from kafkaspec.audits.storage.replicas import AUDIT, ReplicaCheck
 from kafkaspec.contract.codec import decode
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, RECORD, Chunk
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage import replicas as spec
 from kafkaspec.spec.storage import replicas_trial
 from kafkaspec.spec.storage.replicas import Replica, machine
 from tests.layers import walked
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, audit.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.check import Log
 from kafkaspec.audit.discover import partition_files
@@ -32,7 +31,6 @@ from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.segment import ProducerStates, Segment, encode, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.judge.recorded import check_recording, unexpected
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.segment import MODELS
 from kafkaspec.proofs.storage.segment import PROOFS
 from kafkaspec.spec.common import segment_contents
@@ -47,10 +45,6 @@ INTERVALS = 4096, 512, 300
 """`index.interval.bytes` of the topics that were recorded"""
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit.files import Kind
 from kafkaspec.audit.finding import Finding, Severity
@@ -19,7 +18,6 @@ from kafkaspec.impl.storage import time_index as impl
 from kafkaspec.impl.storage.time_index import TimeIndex, TimestampOffset, decode
 from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.result import Job
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.storage.time_index import machine
 from tests.kafka import command
 from tests.layers import abstracts, walked
@@ -27,10 +25,6 @@ from tests.storage.index_calls import histories
 from tests.storage.index_logs import TIMES, B, Part, audited, packed
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver), settings=settings(max_examples=40))
 
 
 def test_long_walks_cover_every_operation() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.audit import check as check_of
 from kafkaspec.audit.discover import partition_files
@@ -24,7 +23,6 @@ from kafkaspec.impl.storage.segment import encode
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex, TxnIndexSearchResult
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
@@ -34,10 +32,6 @@ from kafkaspec.spec.storage.transaction_index import AbortedTransaction, Index, 
 from tests.layers import a_row_of_verify, abstracts, walked
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import run_state_machine_as_test
 from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuilder
 
 from kafkaspec.contract import subsystem
@@ -17,7 +16,6 @@ from kafkaspec.contract.deviation import shown
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.storage import validator as impl
 from kafkaspec.judge.recorded import check_recording, unexpected
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.common import legacy_format as legacy
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.any_format import offsets_of, records_of, sources
@@ -105,10 +103,6 @@ def read(data: bytes) -> list[tuple[int, int, bytes | None, bytes | None]]:
 
 
 # ---- the layers beside each other
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
-
-
 def test_long_walks_meet_every_refusal() -> None:
     covered = walked(machine, impl.Driver, seeds=40, steps=100)
     expected = {"VAL-7", "VAL-11", "VAL-2", "VAL-5", "VAL-6", "VAL-8", "VAL-9", "VAL-10", "VAL-16"}
