@@ -7,13 +7,13 @@ of a call, and is whole again behind it; a target in a process of its own stays 
 from __future__ import annotations
 
 import ast
-import copy
 import gc
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from types import ModuleType
 from typing import Any, Final
 
@@ -49,7 +49,20 @@ class CodeFault:
     line: int
     before: str
     after: str
-    tree: ast.Module
+    place: int
+    """of the comparison, among the nodes of the module's tree"""
+    part: int
+    """of the comparison, where it has several operators"""
+    operator: type[ast.cmpop]
+
+    @property
+    def tree(self) -> ast.Module:
+        """The module's tree with the fault."""
+        tree = tree_of(self.module)
+        changed = next(islice(ast.walk(tree), self.place, None))
+        assert isinstance(changed, ast.Compare)
+        changed.ops[self.part] = self.operator()
+        return tree
 
     @property
     def name(self) -> str:
@@ -73,11 +86,9 @@ def comparisons(module: ModuleType, *, negated: bool = True) -> Iterator[CodeFau
             other = SHIFTED.get(type(op)) or (NEGATED.get(type(op)) if negated else None)
             if other is None:
                 continue
-            tree = copy.deepcopy(whole)
-            changed = next(x for n, x in enumerate(ast.walk(tree)) if n == place)
-            assert isinstance(changed, ast.Compare)
-            changed.ops[i] = other()
-            yield CodeFault(module, inside[node], node.lineno, ast.unparse(node), ast.unparse(changed), tree)
+            after = ast.Compare(node.left, [*node.ops[:i], other(), *node.ops[i + 1 :]], node.comparators)
+            texts = ast.unparse(node), ast.unparse(after)
+            yield CodeFault(module, inside[node], node.lineno, *texts, place, i, other)
 
 
 def _comparisons(node: ast.AST, function: str, within: bool) -> Iterator[tuple[ast.Compare, str]]:
