@@ -147,9 +147,7 @@ SAMPLE = ("timeline", "producer_state", "transaction_index")
 """Components whose walks `make test` looks at for examples; `make deep` at all."""
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in SAMPLE else pytest.param(n, marks=pytest.mark.deep) for n in components()]
-)
+@pytest.mark.parametrize("name", [n if n in SAMPLE else pytest.param(n, marks=pytest.mark.deep) for n in components()])
 def test_every_operation_has_an_example(name: str) -> None:
     """Walks come to all of them, so that the page shows each at work."""
     s = components()[name]
