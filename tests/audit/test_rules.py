@@ -21,6 +21,7 @@ def test_there_are_some() -> None:
     assert len(PAIRS) >= 3
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_rule_says_what_the_spec_says(pair: Pair) -> None:
     run_state_machine_as_test(state_machine(pair.machine, pair.driver))
