@@ -52,13 +52,12 @@ def judge(damage: Damage, seed: int) -> None:
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.name.replace(" ", "-"))
 def test_damage_is_found_and_nothing_else(damage: Damage) -> None:
     judge(damage, 0)
-    judge(damage, 1)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.name.replace(" ", "-"))
 def test_damage_at_many_places(damage: Damage) -> None:
-    for seed in range(2, 40):
+    for seed in range(1, 40):
         judge(damage, seed)
 
 

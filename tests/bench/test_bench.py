@@ -102,10 +102,9 @@ def test_the_judge_is_measured_and_its_time_is_told(run: ModuleType) -> None:
     assert found["target_cpu_seconds"] > 0
     assert sum(found["where"].values()) == pytest.approx(1, abs=0.01)
     assert {"guidance", "spec", "encoding", "candidates"} <= found["where"].keys()
+    faulty = run.TEMPLATE.with_name("faulty.py")
     with pytest.raises(run.Failed):
-        run.script(
-            "judge", f"{sys.executable} {run.TEMPLATE.with_name('faulty.py')}", "leader_epochs", "--seconds", "1"
-        )
+        run.script("judge", f"{sys.executable} {faulty}", "leader_epochs", "--seconds", "1", "--uniform")
 
 
 def test_large_runs_are_measured_and_their_counts_are_checked(run: ModuleType) -> None:

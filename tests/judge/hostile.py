@@ -6,7 +6,7 @@ import copy
 import gzip
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -50,7 +50,7 @@ def _lines(recording: Recording) -> tuple[list[bytes], list[int]]:
     return lines, [0, *(n for n, line in enumerate(lines) if b'"op":"init"' in line)]
 
 
-def damaged(numbers: range, most_lines: int = 24) -> Iterator[Damaged]:
+def damaged(numbers: Iterable[int], most_lines: int = 24) -> Iterator[Damaged]:
     """Pieces of the recordings, each damaged by its number."""
     for number in numbers:
         rng = random.Random(number)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import pickle
+import re
 import shlex
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from kafkaspec import report
 from kafkaspec.contract.history import History, read
 from kafkaspec.contract.machine import Outside
-from kafkaspec.contract.subsystem import find
+from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result
 from kafkaspec.judge import tour as touring
@@ -26,27 +27,43 @@ from kafkaspec.judge.hypothesis_source import CALL_BYTES
 from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, Session, kind_of
 from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
-from kafkaspec.judge.tour import tour
+from kafkaspec.judge.tour import Tour, tour
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
 from tests.judge import toy_target
+from tests.judge.forked import fork_targets
 from tests.judge.toy_subsystem import HOW, TOY
 from tests.judge.toy_target import Sound, command
 
 ROOT = Path(__file__).parents[2]
+OURS = shlex.join([sys.executable, "-m", "kafkaspec", "serve"])
 LEADER_EPOCHS = shlex.join([sys.executable, str(ROOT / "targets/examples/python/leader_epochs.py")])
 
 
+def found(name: str) -> Subsystem:
+    return TOY if name == "toy" else find(name)
+
+
+@cache
+def toured(name: str) -> tuple[Tour, ...]:
+    return touring.tours(found(name))
+
+
+@pytest.fixture
+def processes() -> None:
+    """Targets are programs, started as their commands say."""
+
+
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The toy is found, and its target too."""
+def _toy(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The toy is found, and its target too, which is forked. Its tours, and others', are made once for all tests."""
+    if "processes" not in request.fixturenames:
+        fork_targets(monkeypatch)
     for module in (campaign, judging):
-        monkeypatch.setattr(module, "find", lambda name: TOY if name == "toy" else find(name))
+        monkeypatch.setattr(module, "find", found)
+    monkeypatch.setattr(judging, "_tours", toured)
     monkeypatch.chdir(ROOT)
-    judging._tours.cache_clear()
-    yield
-    judging._tours.cache_clear()
 
 
 def judged(fault: type[Sound], examples: int = 60, **other: Any) -> SubsystemVerdict:
@@ -63,7 +80,7 @@ def timeless(value: Any) -> Any:
 
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------
-def test_what_is_right_is_accepted_and_everything_is_called() -> None:
+def test_what_is_right_is_accepted_and_everything_is_called(processes: None) -> None:
     r = judged(Sound)
     assert (r.verdict, r.why, r.exit_code, r.rejections) == ("accepted", "", 0, ())
     assert r.target == "toy 1.0"
@@ -78,7 +95,7 @@ def test_what_is_right_is_accepted_and_everything_is_called() -> None:
 def test_the_same_seed_asks_the_same(generator: str) -> None:
     def lines(seed: int) -> list[bytes]:
         kept: list[bytes] = []
-        r = judged(Sound, 40, seed=seed, generator=generator, record=kept.append)
+        r = judged(Sound, 25, seed=seed, generator=generator, record=kept.append)
         assert r.verdict == "accepted"
         return kept
 
@@ -86,23 +103,23 @@ def test_the_same_seed_asks_the_same(generator: str) -> None:
     assert first == lines(5)
     assert first != lines(6)
     told = check(TOY.machine, first)
-    assert (told.verdict, told.histories) == ("accepted", 40)
+    assert (told.verdict, told.histories) == ("accepted", 25)
 
 
 def test_a_block_is_the_same_whatever_ran_before(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (campaign, judging):
-        monkeypatch.setattr(module, "BLOCK", 50)
+        monkeypatch.setattr(module, "BLOCK", 25)
 
     def blocks(*numbers: int) -> list[Tally]:
         with Target(command(toy_target.ForgetsAndMiscounts)) as target:
             judging = Session(Job("toy", "x"), target)
-            return [replace(judging.block(n, 50), seconds=0) for n in numbers]
+            return [replace(judging.block(n, 25), seconds=0) for n in numbers]
 
     zero, one, two = blocks(0, 1, 2)
     assert blocks(2) == [two]
     assert blocks(1, 0) == [one, zero]
     assert zero != one != two
-    assert zero.histories == one.histories == two.histories == 50
+    assert zero.histories == one.histories == two.histories == 25
 
 
 def test_histories_of_all_kinds_come_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +194,7 @@ def test_a_tour_takes_every_action_in_every_state() -> None:
 
 def test_tours_are_walked_to_the_end() -> None:
     all_ = len(tour(TOY.machine, HOW).histories)
-    r = judged(Sound, 3 * all_)
+    r = judged(Sound, int(2.2 * all_))
     assert r.tours == {"ToyQueue": (all_, all_)}
     assert r.models == {"ToyQueue": (182, 182)}
     fewer = judged(Sound, 10, generator="uniform")
@@ -242,9 +259,9 @@ def test_what_the_system_chooses_is_not_sent_and_any_choice_is_right() -> None:
 
 # ---- what is wrong ---------------------------------------------------------------------------------------------------
 def test_a_rejection_is_told_once_and_small() -> None:
-    r = judged(toy_target.Forgets, 150)
+    r = judged(toy_target.Forgets, 60)
     (rejection,) = r.rejections
-    assert (r.verdict, r.exit_code, r.tally.histories) == ("rejected", 1, 150)
+    assert (r.verdict, r.exit_code, r.tally.histories) == ("rejected", 1, 60)
     assert (rejection.clause, rejection.operation, rejection.shape) == ("TOY-1", "push", "state.saved")
     calls = [(x["op"], x["args"]) for x in rejection.history.records]
     assert calls == [("init", {"capacity": 1}), ("save", {}), ("restore", {}), ("push", {"value": 0})]
@@ -256,7 +273,7 @@ def test_a_rejection_is_told_once_and_small() -> None:
 
 
 def test_every_kind_is_told() -> None:
-    r = judged(toy_target.ForgetsAndMiscounts, 600)
+    r = judged(toy_target.ForgetsAndMiscounts, 100)
     assert {("push", "state.saved"), ("push", "answered, expected an answer")} <= {
         (x.operation, x.shape) for x in r.rejections
     }
@@ -377,7 +394,7 @@ def test_a_history_is_asked_again() -> None:
 
 def test_answers_that_a_spec_keeps_hide_none_of_its_conditions() -> None:
     """The spec of batches keeps what it has read; a campaign in the same process before must not be seen."""
-    first, second = (judge(Job("batch", OURS, seed=4), examples=6) for _ in range(2))
+    first, second = (judge(Job("batch", f"{OURS} batch", seed=4), examples=3) for _ in range(2))
     assert len(first.tally.sides) > 100
     assert first.tally.sides == second.tally.sides
 
@@ -401,9 +418,6 @@ def test_a_call_that_cannot_be_made_is_said_in_a_line(text: bytes, said: str) ->
     assert "\n" not in str(e.value)
 
 
-OURS = shlex.join([sys.executable, "-m", "kafkaspec", "serve"])
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -414,14 +428,14 @@ OURS = shlex.join([sys.executable, "-m", "kafkaspec", "serve"])
 )
 def test_numbers_outside_their_ranges_are_not_asked(text: bytes, said: str) -> None:
     with pytest.raises(UserError) as e:
-        replay(Job("cleaner", OURS), read(text, "x"), "x")
+        replay(Job("cleaner", f"{OURS} cleaner"), read(text, "x"), "x")
     assert said in str(e.value)
 
 
 def test_a_history_is_not_made_smaller_by_a_number_outside_its_range() -> None:
     """Minus 2^63, made simpler, is 2^63."""
-    with Target(OURS) as target:
-        session = Session(Job("time_index", OURS), target)
+    with Target(f"{OURS} time_index") as target:
+        session = Session(Job("time_index", "x"), target)
 
         def asked(timestamp: int) -> int:
             arguments = {"timestamp": timestamp, "offset": 1, "skipFullCheck": True}
@@ -439,7 +453,7 @@ def test_what_blocks_come_to_can_be_sent_and_added_up() -> None:
     assert str(trouble) == "the target hangs: no answer"
     assert pickle.loads(pickle.dumps(Difference("x", ABSENT, 1))).expected is ABSENT
     with Target(command(toy_target.ForgetsAndMiscounts)) as target:
-        tally = Session(Job("toy", "x"), target).block(0, 60)
+        tally = Session(Job("toy", "x"), target).block(0, 25)
     sent = pickle.loads(pickle.dumps(tally))
     assert sent == tally
     both = Tally()
@@ -447,10 +461,10 @@ def test_what_blocks_come_to_can_be_sent_and_added_up() -> None:
     both.add(sent)
     assert (both.calls, both.clauses) == (2 * tally.calls, tally.clauses + tally.clauses)
     assert [r.count for r in both.rejections.values()] == [2 * r.count for r in tally.rejections.values()]
-    plain = report.to_json(judged(toy_target.ForgetsAndMiscounts))
+    plain = report.to_json(judged(toy_target.ForgetsAndMiscounts, 25))
     assert {r["operation"] for r in plain["tally"]["rejections"]} == {"push"}
     assert "model_states" not in plain["tally"]
-    assert timeless(plain) == timeless(report.to_json(judged(toy_target.ForgetsAndMiscounts)))
+    assert timeless(plain) == timeless(report.to_json(judged(toy_target.ForgetsAndMiscounts, 25)))
 
 
 def test_no_module_has_a_constant_that_hypothesis_would_take_for_a_call() -> None:
@@ -459,7 +473,8 @@ def test_no_module_has_a_constant_that_hypothesis_would_take_for_a_call() -> Non
         (str(file), n.lineno)
         for part in ("src", "spec", "impl", "audits", "models", "proofs")
         for file in sorted((ROOT / part).rglob("*.py"))
-        for n in ast.walk(ast.parse(file.read_text("utf-8")))
+        if re.search(r"""b[rR]?["']""", text := file.read_text("utf-8"), re.IGNORECASE)
+        for n in ast.walk(ast.parse(text))
         if isinstance(n, ast.Constant) and isinstance(n.value, bytes) and len(n.value) == CALL_BYTES
     ]
     assert found == []

@@ -46,10 +46,10 @@ def subsystem(monkeypatch: pytest.MonkeyPatch) -> Subsystem:
 
 def test_every_mutant_of_the_toy_is_judged_as_a_target(subsystem: Subsystem) -> None:
     for generator in ("guided", "uniform"):
-        kills = campaigned(subsystem, written(subsystem), generator, 0, 300, sound=True)
+        kills = campaigned(subsystem, written(subsystem), generator, 0, 150, sound=True)
         assert kills.keys() == {m.name for m in written(subsystem)}
         assert kills.pop("a copy") is None
-        assert all(k is not None and k.how == "rejected" and 0 < k.calls < 300 for k in kills.values())
+        assert all(k is not None and k.how == "rejected" and 0 < k.calls < 150 for k in kills.values())
 
 
 def test_the_kill_is_where_the_first_wrong_answer_is(subsystem: Subsystem) -> None:
@@ -69,8 +69,8 @@ def test_the_kill_is_where_the_first_wrong_answer_is(subsystem: Subsystem) -> No
 
 def test_the_same_seed_the_same_kills_whoever_else_runs(subsystem: Subsystem) -> None:
     mutants = written(subsystem)
-    together = campaigned(subsystem, mutants, "guided", 3, 300)
-    alone = {m.name: campaigned(subsystem, [m], "guided", 3, 300)[m.name] for m in mutants}
+    together = campaigned(subsystem, mutants, "guided", 3, 150)
+    alone = {m.name: campaigned(subsystem, [m], "guided", 3, 150)[m.name] for m in mutants}
     assert together == alone
 
 
@@ -103,7 +103,7 @@ def test_a_sound_implementation_that_is_rejected_is_an_error(subsystem: Subsyste
     with pytest.raises(
         UserError, match=r"the judge rejects the sound impl of toy: uniform histories, seed 0: rejected"
     ):
-        campaigned(subsystem, written(subsystem), "uniform", 0, 300, sound=True)
+        campaigned(subsystem, written(subsystem), "uniform", 0, 150, sound=True)
 
 
 def test_a_spec_answers_as_a_target(subsystem: Subsystem) -> None:
@@ -162,7 +162,7 @@ def test_a_legal_choice_is_no_kill(subsystem: Subsystem) -> None:
 
 
 def test_the_detector_says_by_what(subsystem: Subsystem) -> None:
-    rows = kill_matrix(subsystem, written(subsystem), [judge_detector(limit=300)])
+    rows = kill_matrix(subsystem, written(subsystem), [judge_detector(limit=150)])
     said = {r.mutant.name: r.detections["judge"].by for r in rows}
     assert said["pops the last"].startswith("rejected, TOY-")
     assert said["a copy"] == ""

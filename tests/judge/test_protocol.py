@@ -143,8 +143,11 @@ def test_every_operation_says_its_types(name: str) -> None:
         assert all(f.needed for f in fields(d.state)) != isinstance(shows, Fields), "what may be left out is said so"
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", components())
+SAMPLE = ("timeline", "producer_state", "transaction_index")
+"""Components whose walks `make test` looks at for examples; `make deep` at all."""
+
+
+@pytest.mark.parametrize("name", [n if n in SAMPLE else pytest.param(n, marks=pytest.mark.deep) for n in components()])
 def test_every_operation_has_an_example(name: str) -> None:
     """Walks come to all of them, so that the page shows each at work."""
     s = components()[name]

@@ -2,76 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
+from typing import Literal
 
 import orjson
 import pytest
 
 from kafkaspec.contract.subsystem import find
-from kafkaspec.impl.storage import producer_state as impl
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.check import check
 from kafkaspec.judge.result import Job, SubsystemVerdict
 from kafkaspec.judge.tokens import Tokens
+from tests.judge.token_targets import Another, Fourteens, TheSame, command
 
 MACHINE = find("producer_state").spec.machine
 
 
 # ---- targets ---------------------------------------------------------------------------------------------------------
-class Fourteens(impl.Driver):
-    """Its guards are 1400, 1386, 1372, ..."""
-
-    def guard(self, n: int) -> int:
-        return 1400 - 14 * (n - 1) if n else 0
-
-    def number(self, guard: int) -> int:
-        return 1 + (1400 - guard) // 14 if guard else 0
-
-    def start_verification(self, *arguments: int) -> int:
-        return self.guard(super().start_verification(*arguments))  # type: ignore[arg-type]
-
-    def produce(self, *arguments: int) -> object:  # type: ignore[override]
-        return super().produce(*arguments[:-1], self.number(arguments[-1]))  # type: ignore[arg-type, call-arg]
+def judged(driver: type[Fourteens], generator: Literal["guided", "uniform"], fail_fast: bool) -> SubsystemVerdict:
+    return judge(Job("producer_state", command(driver), generator=generator, fail_fast=fail_fast), examples=60)
 
 
-class TheSame(Fourteens):
-    """Every verification has the same guard."""
-
-    def guard(self, n: int) -> int:
-        return 7 if n else 0
-
-    def number(self, guard: int) -> int:
-        return self.subject.guards if guard else 0
-
-
-class Another(Fourteens):
-    """A verification has another guard each time that it is asked for."""
-
-    asked = 0
-
-    def start_verification(self, *arguments: int) -> int:
-        self.asked += 1
-        return super().start_verification(*arguments) and 100_000 * self.asked
-
-    def number(self, guard: int) -> int:
-        return self.subject.guards if guard else 0
-
-
-def main(name: str) -> None:
-    from kafkaspec.judge.serve import serve
-
-    driver = {c.__name__: c for c in (Fourteens, TheSame, Another)}[name]()
-    serve({"producer_state": (MACHINE, driver)}, sys.stdin.buffer, sys.stdout.buffer, name, "1")
-
-
-def judged(driver: type[Fourteens], examples: int = 60) -> SubsystemVerdict:
-    code = f"from tests.judge.test_tokens import main; main({driver.__name__!r})"
-    return judge(Job("producer_state", shlex.join([sys.executable, "-c", code])), examples=examples)
-
-
-def test_any_numbers_will_do() -> None:
-    r = judged(Fourteens)
+@pytest.mark.parametrize("generator", ["uniform", pytest.param("guided", marks=pytest.mark.deep)])
+def test_any_numbers_will_do(generator: Literal["guided", "uniform"]) -> None:
+    r = judged(Fourteens, generator, False)
     assert (r.verdict, r.rejections) == ("accepted", ())
     assert r.tally.operations["startVerification"] > 20
     assert r.tally.refusals["produce PSM-27"] > 0
@@ -79,9 +32,9 @@ def test_any_numbers_will_do() -> None:
 
 @pytest.mark.parametrize("driver", [TheSame, Another])
 def test_each_has_its_own(driver: type[Fourteens]) -> None:
-    r = judged(driver)
+    r = judged(driver, "uniform", True)
     assert r.verdict == "rejected"
-    assert {x.operation for x in r.rejections} & {"startVerification", "produce"}
+    assert {x.operation for x in r.rejections} <= {"startVerification", "produce"}
 
 
 # ---- the lines of a connection ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 import icontract
 
 from kafkaspec.contract.machine import Exhaustive, Json, Machine, Refused, Step
-from kafkaspec.judge.serve import serve
+from kafkaspec.judge.serve import Served, serve
 from tests.lockstep import toy
 
 
@@ -145,6 +145,10 @@ def command(fault: type[Sound]) -> str:
     return shlex.join([sys.executable, "-m", "tests.judge.toy_target", fault.__name__])
 
 
+def served(fault: str) -> dict[str, Served]:
+    """What it serves."""
+    return {"toy": (build(), globals()[fault]())}
+
+
 if __name__ == "__main__":
-    served = {"toy": (build(), globals()[sys.argv[1]]())}
-    serve(served, sys.stdin.buffer, sys.stdout.buffer, "toy", "1.0")
+    serve(served(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer, "toy", "1.0")
