@@ -20,7 +20,6 @@ def test_there_are_some() -> None:
     assert len(PAIRS) >= 3
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_long_walks_call_every_operation(pair: Pair) -> None:
     called: set[str] = set()
