@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import sys
 import tempfile
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ import orjson
 import platformdirs
 
 from kafkaspec.contract.machine import Machine, Outside, Refused
-from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.contract.subsystem import Subsystem, folders
 from kafkaspec.errors import UserError
 from kafkaspec.judge.generate import STEPS, Call
 from kafkaspec.language.concrete import Concrete
@@ -65,14 +65,24 @@ def tours(subsystem: Subsystem) -> tuple[Tour, ...]:
 
 
 def _texts() -> str:
-    """A digest of the texts of specs, models and all that a tour is made by, which are loaded by now."""
-    layers = tuple(f"kafkaspec.{layer}." for layer in ("spec", "models", "language", "lockstep", "contract", "judge"))
+    """A digest of the texts of all specs, models and what a tour is made by: the same in every process, whatever it has
+    loaded."""
     total = hashlib.blake2b(digest_size=16)
-    for name, module in sorted(sys.modules.items()):
-        if name.startswith(layers) and module.__file__:
-            loader: Any = module.__loader__  # a module may stand in a zip file
-            total.update(name.encode() + b"\0" + loader.get_data(module.__file__) + b"\0")
+    for folder in folders():
+        for layer in ("spec", "models", "language", "lockstep", "contract", "judge"):
+            for file in _files(folder / layer):
+                total.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()
+
+
+def _files(folder: Traversable) -> Iterator[Traversable]:
+    """The modules below a folder, which may stand in a zip file."""
+    if folder.is_dir():
+        for x in sorted(folder.iterdir(), key=lambda x: x.name):
+            if x.is_dir():
+                yield from _files(x)
+            elif x.name.endswith(".py"):
+                yield x
 
 
 def _written(t: Tour) -> Any:
