@@ -59,7 +59,8 @@ def test_the_snapshots_of_real_brokers_are_what_their_logs_make(which: str) -> N
     assert Counting.seen["unexplained"] == 0
     assert Counting.seen["equal"] >= (429 if which == "all" else 60), Counting.seen
     assert Counting.seen["records are missing"] <= 60, Counting.seen
-    assert Counting.seen["the state before the first segment is unknown"] <= 4, Counting.seen
+    # of three logs that retention or DeleteRecords has shortened, and with them the first segment's own snapshot
+    assert Counting.seen["the state before the first segment is unknown"] <= 8, Counting.seen
 
 
 def _replay(r: Archive) -> None:
