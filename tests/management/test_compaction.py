@@ -32,6 +32,7 @@ from kafkaspec.spec.management.compaction import machine
 # ---- the layers beside each other
 
 
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     with patch.object(machine, "operations", {"breaches": machine.find("breaches")}):
         run_state_machine_as_test(state_machine(machine, audit.Driver))

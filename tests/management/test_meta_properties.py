@@ -29,6 +29,7 @@ V1 = "version=1\ncluster.id=c\nnode.id=1\n"
 D, E = "Wz2UP7E_QO2kiOpi3I8jIQ", "Xz2UP7E_QO2kiOpi3I8jIQ"
 
 
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 

@@ -50,6 +50,7 @@ RECORDINGS = Path(__file__).parent.parent / "recordings" / "audit"
 
 
 # ---- the layers beside each other
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 

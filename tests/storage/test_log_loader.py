@@ -42,6 +42,7 @@ machine = spec.machine
 # ---- the layers beside each other
 
 
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 

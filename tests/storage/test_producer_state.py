@@ -98,6 +98,7 @@ def test_spec_and_implementation_agree_on_seeded_walks() -> None:
     assert refusals == {f"PSM-{n}" for n in (3, 5, 6, 7, 9, 11, 12, 25, 27)}
 
 
+@pytest.mark.deep
 def test_spec_and_implementation_agree_under_hypothesis() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 

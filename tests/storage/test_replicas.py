@@ -29,6 +29,7 @@ from kafkaspec.spec.storage.replicas import Replica, machine
 from tests.layers import walked
 
 
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, audit.Driver))
 

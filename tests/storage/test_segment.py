@@ -49,6 +49,7 @@ INTERVALS = 4096, 512, 300
 # ---- the layers beside each other
 
 
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 

@@ -29,6 +29,7 @@ from tests.storage.index_logs import TIMES, B, Part, audited, packed
 # ---- the layers beside each other
 
 
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver), settings=settings(max_examples=40))
 

@@ -36,6 +36,7 @@ from tests.layers import a_row_of_verify, abstracts, walked
 # ---- the layers beside each other
 
 
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 

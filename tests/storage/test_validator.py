@@ -105,6 +105,7 @@ def read(data: bytes) -> list[tuple[int, int, bytes | None, bytes | None]]:
 
 
 # ---- the layers beside each other
+@pytest.mark.deep
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 
