@@ -194,7 +194,7 @@ PUBLISHED = [
 the strong claim of those broken; TLC finds the weak one of KIP-279 broken too, in as many steps as we do."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("model", "sizes", "distinct", "broken"), PUBLISHED)
 def test_states_and_violations_are_those_published(
     model: type[Model], sizes: Sizes, distinct: int | None, broken: str
@@ -285,7 +285,7 @@ BROKEN = [
 """The rule, sizes, the claim, and in how many steps."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("model", "sizes", "claim", "steps"), BROKEN)
 def test_a_rule_left_out_breaks_a_claim(model: type[Model], sizes: Sizes, claim: str, steps: int) -> None:
     found = explore(load(model), sizes, deadlock=True)
@@ -293,6 +293,7 @@ def test_a_rule_left_out_breaks_a_claim(model: type[Model], sizes: Sizes, claim:
     assert (found.trace.claim, len(found.trace.steps) - 1) == (claim, steps)
 
 
+@pytest.mark.deep
 def test_the_consumer_that_looks_at_the_epoch_is_right_where_that_by_offset_is_not() -> None:
     found = explore(load(Fetching), UNCLEAN, deadlock=True)
     assert (found.outcome, found.distinct) == ("complete", 1_831_893)

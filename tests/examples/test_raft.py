@@ -80,6 +80,7 @@ def test_a_rule_left_out_breaks_the_claim(model: type[Raft], claim: str) -> None
     assert broken(model, claim, SIZES)
 
 
+@pytest.mark.deep
 def test_leaders_and_logs_are_right_for_every_number_of_nodes() -> None:
     (proof,) = proof_of_raft.PROOFS
     assert proof.run().complete

@@ -29,8 +29,9 @@ def test_the_fenced_log_refines_and_the_unfenced_one_does_not() -> None:
     assert broken(load(Replication), {**SIZES, "Replica": 3, "FENCED": False}) == "users"
 
 
-def test_the_interpreter_says_so_too() -> None:
-    c = Concrete(Replication, {**SIZES, "E": 2}, ghosts=True)
+@pytest.mark.parametrize("records", [1, pytest.param(2, marks=pytest.mark.deep)])
+def test_the_interpreter_says_so_too(records: int) -> None:
+    c = Concrete(Replication, {**SIZES, "L": records, "E": 2}, ghosts=True)
     states, _ = c.reachable()
     assert all(c.holds("users: start", s) for s in c.initial_states())
     assert all(c.holds("users", s, t.state) for s in states for t in c.successors(s))

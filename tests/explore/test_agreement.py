@@ -27,6 +27,7 @@ def test_a_model_of_everything_is_explored() -> None:
         assert (e.fingerprint_collision is not None) == (e.words > 4)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("lanes", [None, 1])
 @pytest.mark.parametrize("usable", [63, 20, 9])
 def test_a_model_of_everything_is_read_state_by_state(usable: int, lanes: int | None) -> None:

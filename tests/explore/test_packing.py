@@ -36,7 +36,7 @@ CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
 LARGER: dict[str, int | bool] = {**CLEANER, "Partition": 4}
 GRID: type[Model] = imported(Path(__file__).parents[2] / "bench" / "counters.py", "counters").Counters4
 """(N + 1)^4 states, in fields as wide as one likes."""
-UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}
+UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 2, "FENCED": False}
 
 
 def small_steps(model: type[Model], sizes: dict[str, int | bool], exact: int = 4, **options: Any) -> Program:
@@ -98,22 +98,24 @@ def test_counts_of_states_of_any_width(width: int, form: Form) -> None:
     assert packing.references == (4 * width > 64 + 12 - 6)
 
 
-def test_states_are_kept_whole() -> None:
+@pytest.mark.parametrize(
+    "usable", [14, pytest.param(30, marks=pytest.mark.deep), pytest.param(63, marks=pytest.mark.deep)]
+)
+def test_states_are_kept_whole(usable: int) -> None:
     """A queue's states, one by one, are those of the fast form, in the same order."""
-    for usable in (63, 30, 14):
-        kept = []
-        for form in (Form(), PACKED):
-            program = small_steps(Everything, {"Node": 2, "L": 2, "E": 1, "STRICT": True}, 9, usable=usable)
-            s = Search(program, 1, int(resident_mb()) + 4_000, form=form)
-            try:
-                engine._run(s, False, True, None, None)
-                assert (s.packing is not None) == (form is PACKED)
-                kept.append([s.state_at(0, i) for i in range(s.distinct)])
-            finally:
-                s.close()
-        assert kept[0] == kept[1]
-        assert sum(used_bits(program)) == program.layout.bits
-        assert len(set(kept[0])) == len(kept[0]) > 100
+    kept = []
+    for form in (Form(), PACKED):
+        program = small_steps(Everything, {"Node": 2, "L": 2, "E": 1, "STRICT": True}, 9, usable=usable)
+        s = Search(program, 1, int(resident_mb()) + 4_000, form=form)
+        try:
+            engine._run(s, False, True, None, None)
+            assert (s.packing is not None) == (form is PACKED)
+            kept.append([s.state_at(0, i) for i in range(s.distinct)])
+        finally:
+            s.close()
+    assert kept[0] == kept[1]
+    assert sum(used_bits(program)) == program.layout.bits
+    assert len(set(kept[0])) == len(kept[0]) > 100
 
 
 @pytest.mark.sampled(2)
@@ -153,16 +155,32 @@ def test_leads_to_claims_are_judged_alike(model: type[Model], sizes: dict[str, i
     assert found(packed) == found(plain(model, sizes, threads=1))
 
 
-@pytest.mark.sampled(3)
 # ---- limits and resuming
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("forms", [(Form(), PACKED, Form()), (PACKED,) * 3, (REFERENCES, Form(), CROWDED)])
-def test_a_run_goes_on_in_either_form(tmp_path: Path, threads: int, forms: tuple[Form, ...]) -> None:
+SMALL: tuple[dict[str, int | bool], tuple[int | None, ...]] = (CLEANER, (2_000, 6_000, None))
+LARGE: tuple[dict[str, int | bool], tuple[int | None, ...]] = (LARGER, (60_000, 100_000, None))
+
+
+@pytest.mark.parametrize("at", [SMALL, pytest.param(LARGE, marks=pytest.mark.deep)], ids=("small", "large"))
+@pytest.mark.parametrize(
+    ("forms", "threads"),
+    [
+        ((Form(), PACKED, Form()), 1),
+        ((PACKED,) * 3, 2),
+        pytest.param((Form(), PACKED, Form()), 2, marks=pytest.mark.deep),
+        pytest.param((PACKED,) * 3, 1, marks=pytest.mark.deep),
+        pytest.param((REFERENCES, Form(), CROWDED), 1, marks=pytest.mark.deep),
+        pytest.param((REFERENCES, Form(), CROWDED), 2, marks=pytest.mark.deep),
+    ],
+)
+def test_a_run_goes_on_in_either_form(
+    tmp_path: Path, forms: tuple[Form, ...], threads: int, at: tuple[dict[str, int | bool], tuple[int | None, ...]]
+) -> None:
     file = tmp_path / "run"
-    whole = plain(CleanerAnchor, LARGER)
+    sizes, limits = at
+    whole = plain(CleanerAnchor, sizes)
     packed = False
-    for form, most in zip(forms, (60_000, 100_000, None), strict=True):
-        e = run(small_steps(CleanerAnchor, LARGER), form, threads=threads, max_states=most, checkpoint=file)
+    for form, most in zip(forms, limits, strict=True):
+        e = run(small_steps(CleanerAnchor, sizes), form, threads=threads, max_states=most, checkpoint=file)
         packed = packed or form.fast_mb == 0
         assert (e.outcome, e.packed) == ("limit" if most else "complete", packed)
     assert found(e) == found(whole)
@@ -284,7 +302,7 @@ def test_a_planted_fault_changes_the_counts(
     program = small_steps(GRID, {"N": 14, "WIDE": (1 << 15) - 1})
     try:
         threads = 1 if form is CROWDED else 2  # which states find no place hangs on who comes first
-        e = run(program, form, threads=threads, max_states=200_000, max_memory_mb=int(resident_mb()) + 200)
+        e = run(program, form, threads=threads, max_states=60_000, max_memory_mb=int(resident_mb()) + 200)
     except RuntimeError:  # the same state again and again, until nothing has room near its home
         return
     assert (e.distinct, e.generated) != (15**4, 1 + 4 * 14 * 15**3)

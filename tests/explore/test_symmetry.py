@@ -98,7 +98,7 @@ def sizes_of(model: type[Model], sizes: dict[str, int | bool], symmetry: tuple[s
         (TwoPhase, {"Manager": 3}, ("Manager",)),
         (CleanerAnchor, {"Partition": 2, "Thread": 2, "N": 2, "D": 1}, ("Partition", "Thread")),
         (CleanerAnchor, {"Partition": 2, "Thread": 2, "N": 2, "D": 1}, ("Thread",)),
-        (Replication, {"Replica": 3, "L": 1, "E": 1, "FENCED": True}, ("Replica",)),
+        pytest.param(Replication, {"Replica": 3, "L": 1, "E": 1, "FENCED": True}, ("Replica",), marks=pytest.mark.deep),
     ],
 )
 def test_orbits_are_those_of_the_whole_space(

@@ -13,13 +13,15 @@ from kafkaspec.errors import UserError
 from kafkaspec.language import ModelError, load
 from kafkaspec.language.defined import DEFINED
 from tests.gate import engines, oracle, pinned
-from tests.gate.engines import Disagreement, Found
+from tests.gate.engines import Disagreement, Enough, Found, Until, never
 
 VARIANTS = ("scalar", "words", "fingerprints", "resumed", "one sort", "symmetry")
 """Beside the plain exploration, one of these is compared, in turn."""
 STATES = 12
 """States from which single transitions are compared: so many reachable ones, and half as many arbitrary ones."""
 ALL = ("graph", "explorer", "transitions", "bounded", "prover", "pinned")
+DRAWN = "drawn"
+"""In the place of the prover: what is drawn for the pinned formulas depends on what was drawn for it."""
 
 
 @dataclass
@@ -39,9 +41,26 @@ def compare(
     folder: Path,
     only: tuple[str, ...] = ALL,
     variants: tuple[str, ...] = (),
+    until: Until = never,
 ) -> Compared:
-    """Load a text and compare every engine with it. `seed` chooses what is sampled."""
-    found = Found()
+    """Load a text and compare every engine with it. `seed` chooses what is sampled. To the first disagreement of which
+    `until` is true, no further."""
+    found = Found(until=until)
+    try:
+        return _compared(found, text, sizes, seed, folder, only, variants)
+    except Enough:
+        return Compared("", found.disagreements, found.counts)
+
+
+def _compared(
+    found: Found,
+    text: str,
+    sizes: tuple[oracle.Sizes, ...],
+    seed: int,
+    folder: Path,
+    only: tuple[str, ...],
+    variants: tuple[str, ...],
+) -> Compared:
     try:
         cls = oracle.loaded(text, folder)
     except ModelError as e:
@@ -101,10 +120,12 @@ def compare(
     partial = any(n.endswith(f": {DEFINED}") for x in spaces for n in x.broken)  # of explored models alone
     if "bounded" in only and not partial:
         engines.searched(found, m, spaces[seed % len(spaces)])
-    if "prover" in only:
+    if "prover" in only or DRAWN in only:
         known = engines.refutable(spaces, states)
-        engines.prover(found, m, known, r, None, 3)
-        engines.prover(found, m, known, r, s.concrete.sizes, 3)
+        for fixed in (None, s.concrete.sizes):
+            asked = engines.drawn(known, r, fixed, 3)
+            if "prover" in only:
+                engines.prover(found, m, known, asked, fixed)
     if "pinned" in only and not s.start:
         pinned.compared(found, m, s, some, s.concrete.sizes, r, 6 if len(m.actions) < 9 else 20)
         pinned.compared(found, m, s, some, None, r, 12)

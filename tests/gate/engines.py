@@ -12,7 +12,7 @@ import random
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,15 +55,31 @@ class Disagreement:
         return f"{self.engine}: {self.kind}: {self.detail}"
 
 
+Until = Callable[[Disagreement], bool]
+"""Is a disagreement all that is asked for?"""
+
+
+def never(d: Disagreement) -> bool:
+    """All disagreements are asked for."""
+    return False
+
+
+class Enough(BaseException):
+    """What is asked for was found."""
+
+
 @dataclass
 class Found:
-    """What a comparison found, and how much it compared."""
+    """What a comparison found, and how much it compared. It ends with the first of which `until` is true."""
 
     disagreements: list[Disagreement] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    until: Until = never
 
     def say(self, engine: str, kind: str, detail: object) -> None:
         self.disagreements.append(Disagreement(engine, kind, str(detail)))
+        if self.until(self.disagreements[-1]):
+            raise Enough
 
     def same(self, engine: str, kind: str, ours: object, text: object) -> None:
         """What an engine says, and what the text says."""
@@ -416,14 +432,24 @@ def refutable(spaces: list[Space], states: list[list[State]]) -> Refutable:
     return out
 
 
+def drawn(
+    known: Refutable, r: random.Random, sizes: Mapping[str, int | bool] | None, most: int
+) -> list[tuple[str, str]]:
+    """Those of the refutable obligations that the prover is asked about."""
+    asked = sorted(k for k, (s, _, _) in known.items() if sizes is None or s.concrete.sizes == sizes)
+    return r.sample(asked, min(most, len(asked)))
+
+
 def prover(
-    found: Found, m: LoadedModel, known: Refutable, r: random.Random, sizes: Mapping[str, int | bool] | None, most: int
+    found: Found,
+    m: LoadedModel,
+    known: Refutable,
+    asked: list[tuple[str, str]],
+    sizes: Mapping[str, int | bool] | None,
 ) -> None:
     """What a step of the text refutes is not proved, with sizes held or not."""
     engine = "prove" if sizes is None else "prove at sizes"
     with found.running(engine):
-        asked = sorted(k for k, (s, _, _) in known.items() if sizes is None or s.concrete.sizes == sizes)
-        asked = r.sample(asked, min(most, len(asked)))
         if not asked:
             return
 

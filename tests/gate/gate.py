@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.gate import templates
 from tests.gate.compare import ALL, Compared, compare
-from tests.gate.engines import Disagreement
+from tests.gate.engines import Disagreement, Until, never
 from tests.gate.generate import Model, generated
 from tests.gate.shrink import MOST_TRIES, shrunk
 
@@ -46,12 +46,14 @@ def case(name: str) -> Model:
     return Model(list(every).index(name), every[name], (templates.SIZES,), CLAIMED if " in " in name else STATES)
 
 
-def compared(name: str, folder: Path, only: tuple[str, ...] = ALL, variants: tuple[str, ...] = ()) -> Compared:
-    """What the engines disagree about in a case."""
+def compared(
+    name: str, folder: Path, only: tuple[str, ...] = ALL, variants: tuple[str, ...] = (), until: Until = never
+) -> Compared:
+    """What the engines disagree about in a case, to the first of which `until` is true."""
     m = case(name)
     if only == ALL and m.only:
         only = m.only
-    return compare(m.text, m.sizes, m.seed, folder, only, variants)
+    return compare(m.text, m.sizes, m.seed, folder, only, variants, until)
 
 
 def engines_of(d: Disagreement) -> tuple[str, ...]:
@@ -78,7 +80,7 @@ def smaller(m: Model, d: Disagreement, folder: Path, tries: int = MOST_TRIES) ->
     """The smallest text that is found about which there is the same disagreement."""
 
     def keeps(candidate: str) -> bool:
-        found = compare(candidate, m.sizes, m.seed, folder, engines_of(d), variants_of(d))
+        found = compare(candidate, m.sizes, m.seed, folder, engines_of(d), variants_of(d), lambda x: same(x, d))
         return any(same(x, d) for x in found.disagreements)
 
     with warnings.catch_warnings():

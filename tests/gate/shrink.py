@@ -24,14 +24,15 @@ def shrunk(text: str, keeps: Keeps, tries: int = MOST_TRIES) -> str:
     smaller = True
     while smaller and left > 0:
         smaller = False
-        skip = 0
+        skip, rest = 0, candidates(best)
         while left > 0:
-            candidate = next(itertools.islice(candidates(best), skip, None), None)
+            candidate = next(rest, None)
             if candidate is None:
                 break
             left -= 1
             if len(candidate) < len(best) and keeps(candidate):
-                best, smaller = candidate, True  # go on at the same place: what stood before it was tried
+                best, smaller = candidate, True
+                rest = itertools.islice(candidates(best), skip, None)  # what stood before this place was tried
             else:
                 skip += 1
     return _plain(best)

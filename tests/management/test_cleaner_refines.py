@@ -156,7 +156,7 @@ class AMarkIsForgotten(States):
         s.next.known[p] = False
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "fault",
     [StoppedLeavesAllDirty, OnlyWhatIsUnpausedIsPaused, AResumeLeavesOnePause, ANewLogIsDirty, AMarkIsForgotten],

@@ -21,6 +21,7 @@ UNFENCED = {"Replica": 2, "L": 1, "E": 2, "FENCED": False}
 
 
 def test_it_finds_the_shortest_violation_as_the_explorer_does() -> None:
+    """Its trace is a run of the text."""
     m = load(Replication)
     b = bounded(m, 6, UNFENCED)
     e = explore(m, UNFENCED, ghosts=True, deadlock=True)
@@ -29,11 +30,6 @@ def test_it_finds_the_shortest_violation_as_the_explorer_does() -> None:
     assert e.trace is not None
     assert len(b.trace.steps) == len(e.trace.steps) == b.reached + 1
     assert b.trace.claim == "leader_moves_first"
-
-
-def test_its_trace_is_a_run_of_the_text() -> None:
-    b = bounded(load(Replication), 6, UNFENCED)
-    assert b.trace is not None
     c = Concrete(Replication, UNFENCED, ghosts=True)
     (state,) = c.initial_states()
     for s in b.trace.steps[1:]:

@@ -418,7 +418,7 @@ FALSE: list[tuple[type[Model], dict[str, int | bool], str]] = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("cls", "sizes", "claim"), FALSE, ids=lambda x: getattr(x, "__name__", ""))
 def test_it_is_false_and_not_proved(cls: type[Model], sizes: dict[str, int | bool], claim: str) -> None:
     e = explore(load(cls), sizes, deadlock=True)

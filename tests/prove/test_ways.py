@@ -104,7 +104,7 @@ def test_one_case_that_shows_nothing_is_enough_to_fail(old: str, new: str) -> No
     assert not asked(model(BODY.replace(old, new), VARIABLES, ABSTRACT), "go", "counter").by_verdict("proved")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fault", "action"),
     [(DirtComesAtOnce, "write"), (EveryMarkIsTakenAway, "maintain_uncleanable"), (EveryPolicyChanges, "make_compact")],
@@ -113,7 +113,7 @@ def test_a_fault_of_the_cleaner_is_not_proved(fault: type[Cleaner], action: str)
     assert not asked(load(fault), action, "manager").by_verdict("proved")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fault", "action"),
     [(StoppedLeavesAllDirty, "finish_cleaning"), (AResumeLeavesOnePause, "end_holding"), (ANewLogIsDirty, "create")],
@@ -123,7 +123,7 @@ def test_a_fault_of_the_manager_is_not_proved(fault: type, action: str) -> None:
     assert not asked(m, action, "manager").by_verdict("proved")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("fault", "action"), [(ReadsBeyond, "fetch"), (CommitsAlone, "increment_hw")])
 def test_a_fault_of_the_replicated_log_is_not_proved(fault: type, action: str) -> None:
     assert not asked(load(fault), action, "users", {"FENCED": True}).by_verdict("proved")

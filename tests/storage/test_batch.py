@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
@@ -136,7 +136,10 @@ def framed(data: bytes) -> Iterator[tuple[int, bytes]]:
 @pytest.mark.clause("BAT-10")
 @pytest.mark.clause("BAT-11")
 @pytest.mark.clause("BAT-19")
-def test_every_real_batch_is_decoded_and_encoded_to_the_same_bytes() -> None:
+@pytest.mark.parametrize("each", [20, pytest.param(1, marks=pytest.mark.deep)])
+def test_every_real_batch_is_decoded_and_encoded_to_the_same_bytes(each: int) -> None:
+    """By impl all of them; by the spec, which takes its time, those of one segment in `each`, and the first twenty of
+    each kind."""
     if not RECORDINGS.is_dir():
         pytest.skip("no recordings of log directories here")
     seen = Counter[str]()
@@ -151,7 +154,8 @@ def test_every_real_batch_is_decoded_and_encoded_to_the_same_bytes() -> None:
             seen["control"] += read.control
             seen["empty"] += read.count == 0
             seen["horizon"] += read.delete_horizon is not None
-            if n % 4 == 0 or read.control or read.count == 0 or read.codec != "none":  # the spec takes its time
+            kinds = (read.codec, "control" * read.control, "empty" * (read.count == 0))
+            if n % each == 0 or any(kind and seen[kind] <= 20 for kind in kinds):
                 batch = fmt.decode(data, at)
                 assert fmt.encode(batch) == data, f"{name} at {at}"
                 assert read.described(records) == fmt.decoded(batch), f"{name} at {at}"
@@ -192,7 +196,6 @@ producers = st.just((-1, -1, -1)) | st.tuples(
 
 
 @given(records, producers, st.booleans(), st.sampled_from(sorted(CODECS)))
-@settings(max_examples=150, deadline=None)
 @pytest.mark.clause("BAT-8")
 @pytest.mark.clause("BAT-18")
 def test_kafka_python_writes_and_reads_the_same(
@@ -355,7 +358,7 @@ def test_the_count_is_that_of_the_records() -> None:
 @pytest.mark.clause("BAT-7")
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_bomb_costs_no_more_than_the_limit(codec: int) -> None:
-    bomb = fmt.encode(fmt.built(0, [LogRecord(0, NOW, None, bytes(1 << 26))], attributes=codec))
+    bomb = fmt.encode(fmt.built(0, [LogRecord(0, NOW, None, bytes(1 << 25))], attributes=codec))
     tracemalloc.start()
     with pytest.raises(Unread):
         fmt.decode(bomb, limit=1 << 20)
@@ -367,7 +370,6 @@ def test_a_bomb_costs_no_more_than_the_limit(codec: int) -> None:
 
 
 @given(st.binary(max_size=3000), st.sampled_from(sorted(CODECS)), st.data())
-@settings(max_examples=200, deadline=None)
 @pytest.mark.clause("BAT-7")
 def test_codecs_go_there_and_back_and_damage_is_refused(plain: bytes, codec: int, data: st.DataObject) -> None:
     packed = compress(codec, plain)

@@ -85,10 +85,11 @@ def refused(answer: Any) -> tuple[str, str]:
 # the implementation beside the spec
 
 
-def test_spec_and_implementation_agree_on_seeded_walks() -> None:
+@pytest.mark.parametrize("seeds", [30, pytest.param(150, marks=pytest.mark.deep)])
+def test_spec_and_implementation_agree_on_seeded_walks(seeds: int) -> None:
     operations: set[str] = set()
     refusals: set[str] = set()
-    for seed in range(150):
+    for seed in range(seeds):
         found = walk(machine, impl.Driver(), seed, 200, contracts=seed < 10)
         assert found.failure is None, str(found.failure)
         operations |= found.coverage.operations.keys()
@@ -518,10 +519,27 @@ def _kills(mutants: list[Mutant], detectors: list[Detector]) -> None:
     assert [row.wrong for row in kill_matrix(find("producer_state"), mutants, detectors) if row.wrong] == []
 
 
-@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.deep)])
+FAULTS = [m for m in written(find("producer_state")) if m not in RARE]
+
+
+def test_some_written_mutants_are_killed() -> None:
+    """By one detector, which is enough; the quick ones look first."""
+    left = [m for m in FAULTS if m.layer != "model"][::8]
+    assert len(left) > 5
+    assert not any(m.survives for m in left)
+    for detector in (lockstep_detector(6), contract_detector(3, 100), lockstep_detector(), check_detector()):
+        left = [row.mutant for row in kill_matrix(find("producer_state"), left, [detector]) if not row.killed]
+    assert left == []
+    of_the_model = next(m for m in FAULTS if m.layer == "model")
+    found = explorer_detector().look(find("producer_state"), "model", of_the_model.make())
+    assert isinstance(found, str)
+    assert found
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("layers", ["spec and impl", "model"])
-def test_written_mutants_are_killed(layers: str, each: int) -> None:
-    faults = [m for m in written(find("producer_state")) if m.layer in layers and m not in RARE][::each]
+def test_written_mutants_are_killed(layers: str) -> None:
+    faults = [m for m in FAULTS if m.layer in layers]
     if layers == "model":
         _kills(faults, [explorer_detector()])
     else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuilder
 
@@ -127,7 +127,6 @@ old_rows = st.lists(st.tuples(st.integers(0, 2**41), contents, contents), min_si
 
 
 @given(old_rows, st.sampled_from((0, 1)), st.sampled_from((0, 1)))
-@settings(max_examples=150, deadline=None)
 @pytest.mark.clause("VAL-1")
 @pytest.mark.clause("VAL-2")
 def test_kafka_python_writes_the_same_messages(
@@ -148,7 +147,6 @@ def test_kafka_python_writes_the_same_messages(
 
 
 @given(old_rows, st.sampled_from((0, 1)), st.sampled_from(("none", "gzip")))
-@settings(max_examples=150, deadline=None)
 @pytest.mark.clause("VAL-17")
 def test_kafka_python_reads_what_is_written_in_the_old_formats(
     records: list[tuple[int, bytes | None, bytes | None]], magic: int, codec: str
