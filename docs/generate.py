@@ -199,7 +199,8 @@ def ran(command: str, where: Path) -> str:
     """What a shell command prints in a checkout, at 100 columns; times and memory are masked, so that a page says the
     same tomorrow."""
     script = f'kafkaspec() {{ {shlex.quote(sys.executable)} -m kafkaspec "$@"; }}\n{command}'
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "HYPOTHESIS_PROFILE")}
+    ours = ("NO_COLOR", "FORCE_COLOR", "HYPOTHESIS_PROFILE", "PYTEST_ADDOPTS")
+    environment = {k: v for k, v in os.environ.items() if k not in ours}
     environment |= {
         "COLUMNS": "100",
         "PYTHONPATH": str(where / "src"),
