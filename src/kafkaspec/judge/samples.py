@@ -21,7 +21,7 @@ from kafkaspec.lockstep.walk import calls
 WALKS: Final = 40
 STEPS: Final = 150
 """The number of walks, and of calls in each, that show refusals and examples."""
-LOOKS: Final = 20
+LOOKS: Final = 8
 """Of a refusal's meetings, at most this number is looked at for what else applies."""
 EXAMPLE: Final = 160
 """Bytes of an example, and of the state before it, if there is one that is not longer."""
