@@ -79,7 +79,7 @@ ERRORS: list[tuple[list[str], str]] = [
         ["explore", "small.py", *SIZES, "--walk", "1", "--resume", "x"],
         "--resume: a random walk has none",
     ),
-    (["explore", "small.py", *SIZES, "--max-memory", "9" * 30], "'--max-memory': 999999999999999999999999999999 is not in the range 64<="),
+    (["explore", "small.py", *SIZES, "--max-memory", "9" * 30], "9999 is not in the range 64<=x<="),
     (["explore", "cleanr"], "unknown model 'cleanr'; did you mean 'cleaner'?"),
     (["explore", "small.py:Smal"], "unknown model of small.py 'Smal'; did you mean 'Small'? (known: Small)"),
     (["explore", "no.such.module"], "no module named 'no'"),
