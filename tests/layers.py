@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
 from kafkaspec.contract.machine import Driver, Machine
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
+from kafkaspec.mutants.matrix import Detector, explorer_detector, kill_matrix
+from kafkaspec.mutants.mutant import Mutant
 
 a_row_of_verify = pytest.mark.deep
 """What a row of `kafkaspec verify` does too. `make test` verifies everything once, in tests/docs."""
@@ -24,6 +27,19 @@ def walked(machine: Machine[Any], driver: Callable[[], Driver], *, seeds: int, s
         covered.add(w.coverage)
     assert covered.operations.keys() == machine.operations.keys()
     return covered
+
+
+def some_are_killed(s: Subsystem, faults: Sequence[Mutant], each: int, detectors: Sequence[Detector]) -> None:
+    """Of the faults of spec and impl one in `each` is noticed by a detector, those that are left by the next; and
+    the first one of the model by the explorer."""
+    left = [m for m in faults if m.layer != "model"][::each]
+    assert {m.layer for m in left} == {"spec", "impl"}
+    assert not any(m.survives for m in left)
+    for detector in detectors:
+        left = [row.mutant for row in kill_matrix(s, left, [detector]) if not row.killed]
+    assert left == []
+    of_the_model = next(m for m in faults if m.layer == "model")
+    assert explorer_detector().look(s, "model", of_the_model.make())
 
 
 def abstracts(

@@ -40,7 +40,7 @@ from kafkaspec.spec.common.timeline_state import LATEST_EPOCH, NO_EPOCH, Timelin
 from kafkaspec.spec.controller.timeline import machine
 from kafkaspec.spec.controller.timeline_released import released_capacity
 from tests.controller.timeline_mutants import RARE
-from tests.layers import a_row_of_verify
+from tests.layers import a_row_of_verify, some_are_killed
 
 MONOTONIC = next(r for r in subsystem.find("timeline").recordings if r.file == "timeline-monotonic.ndjson")
 
@@ -409,17 +409,8 @@ FAULTS = [m for m in written(find("timeline")) if m not in RARE]
 
 
 def test_some_written_mutants_are_killed() -> None:
-    """By one detector, which is enough; the quick ones look first."""
-    left = [m for m in FAULTS if m.layer != "model"][1::7]
-    assert {m.layer for m in left} == {"spec", "impl"}
-    assert not any(m.survives for m in left)
-    for detector in (lockstep_detector(6), contract_detector(5, 150), lockstep_detector()):
-        left = [row.mutant for row in kill_matrix(find("timeline"), left, [detector]) if not row.killed]
-    assert left == []
-    of_the_model = next(m for m in FAULTS if m.layer == "model")
-    found = explorer_detector().look(find("timeline"), "model", of_the_model.make())
-    assert isinstance(found, str)
-    assert found
+    detectors = (lockstep_detector(6), contract_detector(5, 150), lockstep_detector())
+    some_are_killed(find("timeline"), FAULTS, 7, detectors)
 
 
 @pytest.mark.deep

@@ -41,7 +41,7 @@ from kafkaspec.spec.common import producers as tables
 from kafkaspec.spec.common.producers import SEQUENCES, UNKNOWN_VERSION, State
 from kafkaspec.spec.storage import producer_state as spec
 from kafkaspec.spec.storage.producer_state import machine
-from tests.layers import a_row_of_verify
+from tests.layers import a_row_of_verify, some_are_killed
 from tests.storage.producer_state_mutants import RARE
 
 
@@ -523,17 +523,8 @@ FAULTS = [m for m in written(find("producer_state")) if m not in RARE]
 
 
 def test_some_written_mutants_are_killed() -> None:
-    """By one detector, which is enough; the quick ones look first."""
-    left = [m for m in FAULTS if m.layer != "model"][::8]
-    assert len(left) > 5
-    assert not any(m.survives for m in left)
-    for detector in (lockstep_detector(6), contract_detector(3, 100), lockstep_detector(), check_detector()):
-        left = [row.mutant for row in kill_matrix(find("producer_state"), left, [detector]) if not row.killed]
-    assert left == []
-    of_the_model = next(m for m in FAULTS if m.layer == "model")
-    found = explorer_detector().look(find("producer_state"), "model", of_the_model.make())
-    assert isinstance(found, str)
-    assert found
+    detectors = (lockstep_detector(6), contract_detector(3, 100), lockstep_detector(), check_detector())
+    some_are_killed(find("producer_state"), FAULTS, 8, detectors)
 
 
 @pytest.mark.deep
