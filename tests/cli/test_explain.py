@@ -62,8 +62,9 @@ def test_what_is_loaded_for_a_clause_has_all_its_forms() -> None:
     """Only the subsystems whose texts name a clause are loaded for it: no other registers a form of it."""
     traceability.load()
     of = {f"{s.area}.{s.name}": s for s in subsystem.subsystems().values()}
+    roles = "|".join(subsystem.ROLES)
     at = {
-        u: re.fullmatch(r"kafkaspec\.\w+\.(\w+\.\w+?)(_deviations|_trial)?", u.where.partition(":")[0])
+        u: re.fullmatch(rf"kafkaspec\.\w+\.(\w+\.\w+?)(_({roles}))?", u.where.partition(":")[0])
         for u in clauses.all_uses()
     }
     where = {u: of[m[1]] for u, m in at.items() if m is not None and m[1] in of}
