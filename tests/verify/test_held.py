@@ -170,6 +170,31 @@ def test_every_module_that_a_unit_imports_is_among_its_inputs() -> None:
         assert {f for f in loaded if f not in known} == set()
 
 
+def test_the_log_directories_do_not_depend_on_a_spec_that_only_drivers_use() -> None:
+    """Nothing is asked beside the spec there; where a rule of the audit uses a spec itself, it counts."""
+    specs = {f"{f.parts[-2]}/{f.stem}" for f in held.inputs(units(["audit"])[0]) if "spec" in f.parts}
+    assert "storage/leader_epochs" not in specs
+    assert {"management/compaction", "storage/replicas", "common/kafka"} <= specs
+    walked = held.inputs(Unit("leader_epochs", "impl against spec", 0))
+    assert any(f.parts[-3:] == ("spec", "storage", "leader_epochs.py") for f in walked)
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("from a import b\n\n\nclass Driver(B):\n    machine = b.machine\n", True),
+        ("from a import b\n\n\nclass Driver:\n    def f(self, x: b.T) -> b.T:\n        return x\n", True),
+        ("from a import b\n\n\ndef f(x: b.T): ...\n\n\nclass Driver:\n    machine = b.machine\n", False),
+        ("from a import b\n\nc = [b.x]\n\n\nclass Driver:\n    machine = b.machine\n", False),
+        ("from a import b\n\n\nclass Driver:\n    f = b\n\n\nclass Other(b.T): ...\n", False),
+        ("from a import b\n\n\nclass DriverOfAll:\n    machine = b.machine\n", False),
+        ("from a import b\n", False),
+    ],
+)
+def test_what_only_a_driver_uses(text: str, alone: bool) -> None:
+    assert ("b" in held._of_its_driver(text)) == alone
+
+
 @pytest.mark.parametrize("s", subsystems().values(), ids=lambda s: s.name)
 def test_every_file_that_states_a_clause_is_an_input_of_its_row(s: Subsystem) -> None:
     traceability.load()
