@@ -20,7 +20,7 @@ def shipped() -> Iterator[tuple[str, Proof]]:
     """Each proof with its name: the file's, below proofs/, and the model's."""
     for m in pkgutil.walk_packages(kafkaspec.proofs.__path__, "kafkaspec.proofs."):
         for proof in getattr(importlib.import_module(m.name), "PROOFS", ()):
-            yield f"{m.name.removeprefix('kafkaspec.proofs.').replace('.', '/')}:{proof.loaded.name}", proof
+            yield f"{m.name.removeprefix('kafkaspec.proofs.').replace('.', '/')}:{proof.name}", proof
 
 
 def main() -> None:

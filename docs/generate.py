@@ -334,7 +334,7 @@ def violation(name: str, mutant: str, *sizes: str) -> str:
     faults = {m.name.replace(" ", "_"): m for m in mutants_of(s) if m.layer == "model"}
     fault = faults[mutant]
     model = fault.make()
-    (checked,) = [c for c in names.one_each(names.find_models(name)) if c.loaded.name == model.name]
+    (checked,) = [c for c in names.one_each(names.find_models(name)) if c.name == model.name]
     e = explore(model, names.sizes(sizes, model, checked.sizes), deadlock=checked.deadlock)
     if e.trace is None:
         raise ValueError(f"{name}: nothing is broken by {mutant}")

@@ -17,5 +17,5 @@ def small(entry: Expectation, most: int) -> Exploration:
         if found.outcome != "limit":
             return found
         largest = max((n for n, v in sizes.items() if not isinstance(v, bool)), key=lambda n: sizes[n])
-        assert sizes[largest] > 1, f"{entry.loaded.name} has many states even at {sizes}"
+        assert sizes[largest] > 1, f"{entry.name} has many states even at {sizes}"
         sizes[largest] -= 1

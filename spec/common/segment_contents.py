@@ -464,3 +464,16 @@ def was_open(state: Segment, marker: Batch) -> bool:
         if b.last_offset < marker.last_offset and b.producer_id == marker.producer_id and b.kind != "data":
             last = b
     return marker.producer_id in dict(state.open_before) if last is None else last.kind == "transactional"
+
+
+def keeps_to_transactions(state: Segment, batches: Iterable[Batch]) -> bool:
+    """Whether every batch of a producer with an open transaction belongs to it, those before the new ones included."""
+    of_open = {producer_id for producer_id, _ in state.open_before}
+    for b in (*state.batches, *batches):
+        if b.kind == "transactional":
+            of_open.add(b.producer_id)
+        elif b.control:
+            of_open.discard(b.producer_id)
+        elif b.producer_id in of_open:
+            return False
+    return True

@@ -55,6 +55,7 @@ from kafkaspec.spec.common.segment_contents import (
     inactive,
     indexed,
     is_batch,
+    keeps_to_transactions,
     largest_is_true,
     largest_of,
     place,
@@ -200,6 +201,10 @@ has_a_slot_left = require(lambda state: slot_left(state), "SEG-8 a slot is left 
 @has_index_files
 @require(lambda state, batches: room(state, batches_of(batches)), "SEG-8 the segment is rolled before an index is full")
 @require(lambda batches: len(batches) > 0 and all(map(is_batch, batches)), "SEG-2 batches are appended")
+@require(
+    lambda state, batches: keeps_to_transactions(state, batches_of(batches)),
+    "PSM-9 the log refuses what a producer sends outside its open transaction",
+)
 @ensure(
     lambda state, batches, result: isinstance(result, Refused) == (not state.fits(batches_of(batches)[-1].last_offset)),
     "SEG-3 refused if and only if the largest offset is out of reach",

@@ -44,8 +44,8 @@ def test_verify_has_a_row_of_every_model_proof_refinement_and_recording(generate
     rows = Counter((r["subsystem"], r["what"]) for r in generate.measured_rows())
     for s in subsystems().values():
         models, proofs = s.layer("models"), s.layer("proofs")
-        wanted = [f"model {c.loaded.name}" for c in getattr(models, "MODELS", ())]
-        wanted += [f"invariants of {p.loaded.name}" for p in getattr(proofs, "PROOFS", ())]
+        wanted = [f"model {c.name}" for c in getattr(models, "MODELS", ())]
+        wanted += [f"invariants of {p.name}" for p in getattr(proofs, "PROOFS", ())]
         wanted += [f"spec against {how.model.__name__}" for how in s.refinements]
         wanted += [what for r in s.recordings for what in (r.file, f"{r.file}, altered")]
         assert Counter((s.name, what) for what in wanted) <= rows
@@ -60,7 +60,7 @@ def test_what_is_counted_is_what_it_is_called(generate: ModuleType) -> None:
     assert counted == {**known, "audit": len({r.recording for r in recorded()})}
     models = {row[1]: int(row[3].partition(" states of ")[2].partition(",")[0] or 0) for row in rows}
     pinned = {name: getattr(s.layer("models"), "MODELS", ()) for name, s in subsystems().items()}
-    assert models == {"audit": 0} | {name: len({c.loaded.name for c in of}) for name, of in pinned.items()}
+    assert models == {"audit": 0} | {name: len({c.name for c in of}) for name, of in pinned.items()}
 
 
 @pytest.mark.first

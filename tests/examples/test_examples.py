@@ -39,7 +39,7 @@ def test_every_example_pins_its_counts() -> None:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("entry", MODELS, ids=lambda c: f"{c.loaded.name}-{c.distinct}")
+@pytest.mark.parametrize("entry", MODELS, ids=lambda c: f"{c.name}-{c.distinct}")
 def test_explorer_and_text_agree(entry: Expectation) -> None:
     model, found = entry.loaded, small(entry, MOST)
     run = Concrete(model.cls, found.sizes)

@@ -95,7 +95,7 @@ def test_a_rule_left_out_breaks_the_claim(model: type[PreVote], claim: str) -> N
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("proof", proof_of_prevote.PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.parametrize("proof", proof_of_prevote.PROOFS, ids=lambda p: p.name)
 def test_elections_and_logs_are_right_for_every_number_of_voters(proof: Proof) -> None:
     assert proof.run().complete
 

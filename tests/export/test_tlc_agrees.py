@@ -45,7 +45,7 @@ def written() -> set[type[Model]]:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.loaded.name}-{e.distinct}")
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.name}-{e.distinct}")
 def test_tlc_counts_what_we_count(entry: Expectation, tmp_path: Path) -> None:
     ours = small(entry, MOST)
     assert ours.outcome == "complete"

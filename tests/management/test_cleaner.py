@@ -65,7 +65,7 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
 
 
 @a_row_of_verify
-@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
 @pytest.mark.clause("CLN-20")
 @pytest.mark.clause("CLN-21")
 def test_proofs_hold_for_every_size(proof: Proof) -> None:

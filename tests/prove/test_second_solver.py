@@ -45,7 +45,7 @@ def test_a_sample_of_the_obligations(record_property: Any) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("proof", KEPT, ids=lambda p: p.loaded.name)
+@pytest.mark.parametrize("proof", KEPT, ids=lambda p: p.name)
 def test_every_obligation(proof: Proof, record_property: Any) -> None:
     patience_s = 4 * proof.timeout_s  # what is compared are answers, also on a busy machine
     compared = list(compare(proof.loaded, proof.fixed, timeout_s=patience_s))

@@ -558,7 +558,7 @@ def test_a_model_is_explored(checked: Expectation) -> None:
 
 
 @a_row_of_verify
-@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
 def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert [f"{o.verdict}: {o.action} keeps {o.claim}" for o in proved.obligations if o.verdict != "proved"] == []

@@ -22,12 +22,12 @@ from kafkaspec.audit.files import Segment as Files
 from kafkaspec.audit.recorded import recorded
 from kafkaspec.audits.storage.segment import SegmentCheck
 from kafkaspec.contract import subsystem
-from kafkaspec.contract.machine import Refused, Step
+from kafkaspec.contract.machine import Outside, Refused, Step
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, SimulatedFile
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import NO_TIMESTAMP, Ending
 from kafkaspec.impl.storage import segment as impl
-from kafkaspec.impl.storage.producer_state import ProducerStateManager
+from kafkaspec.impl.storage.producer_state import ProducerStateManager, WithinTransaction
 from kafkaspec.impl.storage.segment import ProducerStates, Segment, encode, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.judge.recorded import check_recording, unexpected
@@ -65,7 +65,7 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
 
 
 @a_row_of_verify
-@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
 def test_proofs_hold_for_every_size(proof: Any) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()
@@ -443,6 +443,24 @@ def test_recovery_knows_what_was_open_before_the_segment() -> None:
     assert state.aborted == ((4, 3, 10, 7),)
     state, _ = run(appended(marker), ("recover", False), base_offset=10)
     assert state.aborted == ()
+
+
+def test_nothing_comes_to_a_segment_that_a_producer_sent_outside_its_open_transaction() -> None:
+    """The log refuses it. Kafka 4.3.0's recovery of such a segment ends in InvalidTxnStateException, as ours does."""
+    inside, outside = one(10, producerId=0, kind="transactional"), one(12, producerId=0, leaderEpoch=0)
+    state = run(appended(inside), base_offset=10).state
+    refused = machine.apply(state, "append", {"batches": [outside]})
+    assert isinstance(refused, Outside)
+    assert refused.clause == "PSM-9"
+    new, opened = machine.initial(base_offset=10), machine.initial(base_offset=10, open_transactions=[[0, 3]])
+    assert isinstance(machine.apply(new, "append", {"batches": [inside, outside]}), Outside)
+    assert isinstance(machine.apply(opened, "append", {"batches": [outside]}), Outside)
+    driver = impl.Driver()
+    driver.apply("append", {"batches": [inside, outside]})
+    with pytest.raises(WithinTransaction):
+        driver.recover(False)
+    run(appended(inside), appended(one(11, producerId=0, kind="commit")), appended(outside), base_offset=10)
+    run(appended(inside), appended(one(12, producerId=1)), ("recover", False), base_offset=10)
 
 
 @pytest.mark.clause("SEG-21")

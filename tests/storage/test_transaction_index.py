@@ -57,7 +57,7 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
 
 
 @a_row_of_verify
-@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
 def test_proofs_hold_for_every_size(proof: Any) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()

@@ -119,7 +119,7 @@ def test_the_commands_find_every_model_and_proof(name: str) -> None:
     s = subsystems()[name]
     for layer, pinned in (("models", "MODELS"), ("proofs", "PROOFS")):
         for c in getattr(s.layer(layer), pinned, ()):
-            assert names.find_models(f"{name}:{c.loaded.name}")
+            assert names.find_models(f"{name}:{c.name}")
 
 
 def test_one_check_alone() -> None:

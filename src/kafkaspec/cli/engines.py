@@ -234,7 +234,7 @@ def _at_sizes(
     if words:
         checked = names.one_each(checked)
         if len(checked) > 1:
-            several = ", ".join(f"{name}:{c.loaded.name}" for c in checked)
+            several = ", ".join(f"{name}:{c.name}" for c in checked)
             raise UserError(f"{name} has several models: say whose sizes these are ({several})")
     for c in checked:
         model = c.loaded

@@ -68,7 +68,7 @@ def find_models(text: str) -> list[Expectation]:
 
 def one_each(several: Iterable[Expectation]) -> list[Expectation]:
     """Each model once, with the first of its pinned sizes."""
-    return list({c.loaded.name: c for c in reversed(list(several))}.values())[::-1]
+    return list({c.name: c for c in reversed(list(several))}.values())[::-1]
 
 
 def _models(module: ModuleType) -> dict[str, list[Expectation]]:
@@ -78,7 +78,7 @@ def _models(module: ModuleType) -> dict[str, list[Expectation]]:
 
     out: dict[str, list[Expectation]] = {}
     for c in getattr(module, "MODELS", ()):
-        out.setdefault(c.loaded.name, []).append(c)
+        out.setdefault(c.name, []).append(c)
     for cls in vars(module).values():
         if inspect.isclass(cls) and issubclass(cls, Model) and cls.__module__ == module.__name__:
             out.setdefault(cls.__name__, [Expectation(cls, sizes={}, distinct=0, generated=0, depth=0)])

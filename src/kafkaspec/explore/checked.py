@@ -58,6 +58,11 @@ class Expectation:
         """The model as a graph."""
         return self.model if isinstance(self.model, LoadedModel) else load(self.model)
 
+    @property
+    def name(self) -> str:
+        """The model's name; its text is not read for it."""
+        return self.model.name if isinstance(self.model, LoadedModel) else self.model.__name__
+
     def run(
         self,
         progress: Progress | None = None,

@@ -282,8 +282,7 @@ def without_none(hint: Any) -> Any:
 def _texts(record: Any) -> dict[str, str]:
     """Field -> the string that stands below it in the text of its class, and of its bases: Python forgets those of a
     TypedDict."""
-    (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(record))).body
-    assert isinstance(tree, ast.ClassDef)
+    tree = _classes(sys.modules[record.__module__])[record.__name__]
     texts: dict[str, str] = {}
     for base in tree.bases:
         above = getattr(sys.modules[record.__module__], base.id, None) if isinstance(base, ast.Name) else None
@@ -293,6 +292,13 @@ def _texts(record: Any) -> dict[str, str]:
         if isinstance(a, ast.AnnAssign) and isinstance(a.target, ast.Name) and isinstance(b, ast.Expr):
             texts[a.target.id] = " ".join(str(ast.literal_eval(b.value)).split())
     return texts
+
+
+@cache
+def _classes(module: types.ModuleType) -> dict[str, ast.ClassDef]:
+    """The classes at the top of a module, by their names."""
+    tree = ast.parse(inspect.getsource(module))
+    return {s.name: s for s in tree.body if isinstance(s, ast.ClassDef)}
 
 
 # ---- the schema ------------------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ def _saying_nothing(s: Subsystem) -> Iterator[str]:
             yield f"the operation {op.name} states no clause"
     for name in sorted(machine.candidates.keys() - parameters):
         yield f"the candidates of {name} are of no operation's parameter (those of `initial` are init:{name})"
-    for model in {c.loaded.name: c.loaded for c in _of(s, "models", "MODELS")}.values():
+    for model in {c.name: c.loaded for c in _of(s, "models", "MODELS")}.values():
         for claim in (*model.invariants.values(), *model.lemmas.values(), *model.steps.values()):
             if claim.clauses and not variables(nodes(claim.expr)):
                 yield f"{model.name}.{claim.name} reads no variable: it says nothing of {', '.join(claim.clauses)}"
