@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -117,12 +117,12 @@ class Subsystem:
         """Its recordings of real Kafka."""
         return tuple(r for r in manifest() if r.subsystem == self.name)
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         """The letters of its clause ids."""
         return self._said("PREFIX")
 
-    @property
+    @cached_property
     def title(self) -> str:
         return self._said("TITLE")
 
