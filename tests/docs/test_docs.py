@@ -65,7 +65,8 @@ def test_what_is_counted_is_what_it_is_called(generate: ModuleType) -> None:
 
 @pytest.mark.first
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/judge.md", pytest.param("docs/tutorial.md", marks=pytest.mark.deep)]
+    "page",
+    ["README.md", *(pytest.param(page, marks=pytest.mark.deep) for page in ("docs/judge.md", "docs/tutorial.md"))],
 )
 def test_a_page_with_commands_works_as_it_stands(page: str, generate: ModuleType) -> None:
     """Its files are written into a copy of the checkout, its commands run there, their output compared."""
