@@ -81,7 +81,7 @@ def test_rejected_with_everything_that_is_written(capsys: pytest.CaptureFixture[
     old = tmp_path / "kept" / "leader_epochs-7.ndjson"
     old.parent.mkdir()
     old.write_text("")
-    arguments = ["judge", "--target", FAULTY, "leader_epochs", "--examples", "300", "--out", "kept"]
+    arguments = ["judge", "--target", FAULTY, "leader_epochs", "--examples", "60", "--out", "kept"]
     code, out, err = run(capsys, *arguments, "--junit", "deep/judged.xml", "--html", "page.html", "--record", "lines")
     assert code == 1
     assert err.splitlines() == [
@@ -126,7 +126,7 @@ def test_rejected_with_everything_that_is_written(capsys: pytest.CaptureFixture[
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "judge", "--target", FAULTY, "--examples", "300", "--json")
+    code, out, _ = run(capsys, "judge", "--target", FAULTY, "--examples", "60", "--json")
     (r,) = json.loads(out)
     assert (code, r["type"], r["verdict"], r["job"]["subsystem"]) == (
         1,
