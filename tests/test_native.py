@@ -6,16 +6,19 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkaspec import native
 from kafkaspec.explore.memory import Block
 from kafkaspec.native import (
     CRC_DECLARATIONS,
     DECLARATIONS,
+    MachineCode,
     arithmetic_shift,
     compiled,
     copy,
     crc32c_here,
     crc32c_step8,
     crc32c_step64,
+    declared,
     exchange,
     fetch_add,
     load,
@@ -165,3 +168,47 @@ def forbidden(n: int) -> int:
 def test_what_it_does_not_know_is_refused() -> None:
     with pytest.raises(AssertionError, match="not in the restricted language"):
         compiled([forbidden], {}, set())
+
+
+def elsewhere(n: int) -> int:
+    raise NotImplementedError
+
+
+def twice(n: int) -> int:
+    return 2 * elsewhere(n)
+
+
+def adding(k: int) -> tuple[int, MachineCode]:
+    """Where a function is that adds k."""
+    text = f"define i64 @elsewhere(i64 %n) {{\n  %r = add i64 %n, {k}\n  ret i64 %r\n}}"
+    code = machine_code(text, {"elsewhere"})
+    return code.engine.get_function_address("elsewhere"), code
+
+
+def test_a_text_is_compiled_once_and_linked_with_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = native._ObjectFiles()
+    monkeypatch.setattr(native, "_OBJECTS", objects)
+    (one, _one), (ten, _ten) = adding(1), adding(10)
+    text = "\n".join([compiled([twice], {}, {"twice"}), declared(elsewhere)])
+    with_one = machine_code(text, {"twice"}, others={"elsewhere": one})
+    made = dict(objects.kept)
+    with_ten = machine_code(text, {"twice"}, others={"elsewhere": ten})
+    assert objects.kept == made
+    assert len(made) == 3
+    assert [with_one.functions["twice"](5), with_ten.functions["twice"](5)] == [12, 30]
+    quickly = machine_code(text, {"twice"}, others={"elsewhere": one}, quickly=True)
+    assert len(objects.kept) == 4
+    assert quickly.functions["twice"](5) == 12
+
+
+def test_the_newest_that_was_compiled_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = native._ObjectFiles()
+    monkeypatch.setattr(objects, "MOST", 10)
+    for key, size in ((b"a", 4), (b"b", 4), (b"a", 4), (b"c", 3)):
+        objects.keep(key, b"x" * size)
+    assert list(objects.kept) == [b"a", b"c"]
+    assert objects.size == 7
+    assert objects.get(b"b") is None
+    assert objects.get(b"a") == b"xxxx"
+    objects.keep(b"d", b"x" * 6)
+    assert list(objects.kept) == [b"a", b"d"], "what was asked for last stays"

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import hashlib
 import inspect
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
@@ -232,6 +235,34 @@ def crc32c_here() -> int:
     return 0
 
 
+class _ObjectFiles:
+    """What was compiled in this process, before it is linked: the newest, so that many models take no more room."""
+
+    MOST = 1 << 24
+    """bytes"""
+
+    def __init__(self) -> None:
+        self.kept: OrderedDict[bytes, bytes] = OrderedDict()
+        self.size = 0
+        self.lock = threading.Lock()
+
+    def get(self, key: bytes) -> bytes | None:
+        with self.lock:
+            if key in self.kept:
+                self.kept.move_to_end(key)
+            return self.kept.get(key)
+
+    def keep(self, key: bytes, made: bytes) -> None:
+        with self.lock:
+            self.size += len(made) - len(self.kept.pop(key, b""))
+            self.kept[key] = made
+            while self.size > self.MOST:
+                self.size -= len(self.kept.popitem(last=False)[1])
+
+
+_OBJECTS = _ObjectFiles()
+
+
 @dataclass
 class MachineCode:
     """Functions that were compiled, by name: each takes and returns 64-bit numbers. They live as long as this."""
@@ -250,18 +281,23 @@ def machine_code(
 ) -> MachineCode:
     """The functions of an LLVM text. `whole_pipeline`: optimise as `clang -O1` does, and inline; it pays for loops over
     many bytes, not for a model's long code. `quickly`: a third of the time to compile, for slower code. `others`:
-    where functions are that the text declares, which must live as long."""
+    where functions are that the text declares, which must live as long. A text that was compiled in this process is not
+    compiled again."""
     here, target = llvm(), machine(quickly)
     module = here.parse_assembly(text)
-    builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
-    if whole_pipeline:
-        passes = builder.getModulePassManager()
-    else:
-        passes = here.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
+    key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
+    known = _OBJECTS.get(key)
+    if known is None:
+        builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
+        if whole_pipeline:
+            passes = builder.getModulePassManager()
+        else:
+            passes = here.create_new_module_pass_manager()
+            passes.add_sroa_pass()
+            passes.add_simplify_cfg_pass()
+        passes.run(module, builder)
     engine = here.create_mcjit_compiler(module, target)
+    engine.set_object_cache(lambda _, made: _OBJECTS.keep(key, made), lambda _: known)
     for name, address in (others or {}).items():
         engine.add_global_mapping(module.get_function(name), address)
     engine.finalize_object()
