@@ -277,6 +277,7 @@ SHOWN = {
 
 
 @pytest.mark.first
+@pytest.mark.deep
 def test_the_site(site: Path, generate: ModuleType) -> None:
     """One test, as the site is built once for it."""
     html = {str(p.relative_to(site)): p.read_text("utf-8") for p in site.rglob("*.html")}

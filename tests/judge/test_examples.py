@@ -45,6 +45,7 @@ def built(language: str, where: Path) -> tuple[str, str]:
     return str(where / "right"), str(where / "faulty")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("language", "clause", "operation", "calls"),
     [

@@ -108,7 +108,7 @@ OF_TWO = {*NEVER_SHOWN, "grab", "pause_non_compacted", "done_deleting"}
 """Of one log they are not missed."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", [a.name for a in load(States).actions])
 def test_every_call_is_needed(name: str) -> None:
     m, abstract = load(Cleaner), load(States)

@@ -546,6 +546,7 @@ def is_proved(m: type[Model], claim: str) -> bool:
     return all(o.verdict == "proved" for o in found.obligations if o.claim == claim)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("m", "claim"), FALSE, ids=lambda x: getattr(x, "__name__", x))
 def test_what_is_false_is_not_proved(m: type[Model], claim: str) -> None:
     assert not is_proved(m, claim)

@@ -429,7 +429,7 @@ def test_it_is_false_and_not_proved(cls: type[Model], sizes: dict[str, int | boo
     assert {o.verdict for o in p.obligations if (o.action, o.claim) == ("act", claim)} <= {"refuted", "unknown"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.deep
 @pytest.mark.parametrize(("cls", "sizes"), [(c, z) for c, z, claim in FALSE if claim == "good" and "P" in z][:2])
 def test_nor_does_the_bounded_search_miss_it(cls: type[Model], sizes: dict[str, int | bool]) -> None:
     """At open sizes the assumptions must not contradict each other."""
