@@ -126,7 +126,7 @@ class MiscountsAndDies(Sound):
 class Fickle(Sound):
     """Wrong only now and then, whatever it is asked."""
 
-    random = random.Random(7)
+    random = random.Random(5)
 
     def push(self, value: int) -> Json | Refused:
         answer = super().push(value)
