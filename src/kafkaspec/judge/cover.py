@@ -58,7 +58,16 @@ class Cover:
 
     sites: list[Site] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
-    """numbers of sides; whoever watches call by call empties it"""
+    """numbers of sides; whoever watches call by call begins each"""
+    kept: list[Callable[[], None]] = field(default_factory=list)
+    """what forgets the answers that functions of the rules keep"""
+
+    def begin(self) -> None:
+        """Before a call: nothing is taken yet. An answer that is kept would hide what its function takes: whether it is
+        there depends on the candidates that were made before."""
+        self.taken.clear()
+        for forget in self.kept:
+            forget()
 
     def side(self, number: int) -> str:
         site = self.sites[number // SIDES]
@@ -372,7 +381,7 @@ _KNOWN: dict[int, tuple[Machine[Any], Cover, Sequence[ModuleRewrite]]] = {}
 
 def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[ModuleRewrite]]:
     if id(machine) not in _KNOWN:
-        cover = Cover()
+        cover = Cover(kept=[f.cache_clear for f in keeping_in(machine)])
         modules = modules_of(machine.home)
         wanted = reached(machine, modules)
         watchers, every = cover.watchers(), functions()
