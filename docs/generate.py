@@ -34,7 +34,7 @@ import tempfile
 import textwrap
 import typing
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -190,11 +190,6 @@ def folded(title: str, text: str) -> str:
     return f'??? note "{title}"\n\n' + textwrap.indent(text, "    ")
 
 
-def linked(ids: Iterable[str], page: str = "") -> str:
-    """Clause ids as links: on the same page, or on a subsystem's."""
-    return ", ".join(f"[{id}]({page}#{id})" for id in ids)
-
-
 def ran(command: str, where: Path) -> str:
     """What a shell command prints in a checkout, at 100 columns; times and memory are masked, so that a page says the
     same tomorrow."""
@@ -251,7 +246,7 @@ def operations(name: str) -> str:
 
 def _governed(op: Operation[Any]) -> str:
     """The clauses that an operation names."""
-    return "none: done by others" if op.environment else linked(op.clauses)
+    return "none: done by others" if op.environment else ", ".join(map(id_linked, op.clauses))
 
 
 def pinned(name: str) -> str:
@@ -584,7 +579,7 @@ def _protocol(of: subsystem.Subsystem) -> str:
                 ]
             ),
             "<br>".join(
-                f"{'' if n == 0 else 'then ' if r['later'] else 'or '}[{r['clause']}]({page}#{r['clause']}) "
+                f"{'' if n == 0 else 'then ' if r['later'] else 'or '}{id_linked(r['clause'])} "
                 f"<code>{r['error'].replace('.', '.<wbr>')}</code>"
                 for n, r in enumerate(op["refusals"])
             ),
