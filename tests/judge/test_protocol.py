@@ -256,3 +256,11 @@ def test_refusals_that_have_no_order_are_in_that_of_their_clauses() -> None:
     assert [*_in_turn([a, b, c], set())] == [a, b, c]
     assert [*_in_turn([a, b, c], {(c, a)})] == [b, c, a]
     assert [*_in_turn([a, b], {(a, b), (b, a)})] == [a, b], "a circle"
+
+
+def test_a_record_may_stand_within_a_function() -> None:
+    class OfTheFunction(TypedDict):
+        count: int
+        """how many"""
+
+    assert [(f.name, f.what) for f in fields(OfTheFunction)] == [("count", "how many")]

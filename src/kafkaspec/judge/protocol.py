@@ -296,9 +296,12 @@ def _texts(record: Any) -> dict[str, str]:
 
 @cache
 def _classes(module: types.ModuleType) -> dict[str, ast.ClassDef]:
-    """The classes at the top of a module, by their names."""
-    tree = ast.parse(inspect.getsource(module))
-    return {s.name: s for s in tree.body if isinstance(s, ast.ClassDef)}
+    """The classes of a module by their names; of several of one name, the outermost."""
+    out: dict[str, ast.ClassDef] = {}
+    for s in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(s, ast.ClassDef):
+            out.setdefault(s.name, s)
+    return out
 
 
 # ---- the schema ------------------------------------------------------------------------------------------------------
