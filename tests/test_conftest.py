@@ -92,6 +92,7 @@ def test_fifth(): pathlib.Path("fifth").touch()
 """
 
 
+@pytest.mark.deep
 def test_a_process_in_place_of_one_that_died_runs_what_is_left(
     project: pytest.Pytester, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

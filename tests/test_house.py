@@ -152,8 +152,7 @@ KIP_279 = """\
 """What the faulty target answers wrongly."""
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("step", ["Ask known histories again", "Judge"])
+@pytest.mark.parametrize("step", ["Ask known histories again", pytest.param("Judge", marks=pytest.mark.deep)])
 @pytest.mark.parametrize(("target", "status"), [("faulty.py", 1), ("leader_epochs.py", 0)])
 def test_the_judge_of_the_recipe_for_ci_works(step: str, target: str, status: int, tmp_path: Path) -> None:
     done = in_ci(step, tmp_path, target)

@@ -194,10 +194,12 @@ def test_places_of_numbers() -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("name", subsystems())
 def test_rare_faults_are_found_at_the_defaults(name: str) -> None:
-    """All but one at most: which one, chance decides."""
+    """By one of two campaigns; by each, all but two: which ones, chance decides."""
     s = find(name)
     module = s.beside("mutants")
     assert module is not None
     kills = campaigned(s, module.RARE, "guided", 0, DEFAULT, sound=True)
     assert len(kills) >= (11 if s.is_component else 8)
-    assert len([name for name, kill in kills.items() if kill is None]) <= 1
+    left = [m for m in module.RARE if kills[m.name] is None]
+    assert len(left) <= 2
+    assert None not in campaigned(s, left, "guided", 1, DEFAULT).values()
