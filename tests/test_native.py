@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -199,6 +201,44 @@ def test_a_text_is_compiled_once_and_linked_with_what_it_is_given(monkeypatch: p
     quickly = machine_code(text, {"twice"}, others={"elsewhere": one}, quickly=True)
     assert len(objects.kept) == 4
     assert quickly.functions["twice"](5) == 12
+
+
+def test_an_interrupt_while_llvm_is_at_work_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when LLVM returns; a function of Python that LLVM calls meanwhile would get it, and drop it."""
+    seen = list[str]()
+
+    class Interrupted(Exception): ...
+
+    def raising(number: int, frame: object) -> None:
+        raise Interrupted
+
+    def interrupting(kind: type[Any], name: str) -> None:
+        right = getattr(kind, name)
+
+        def call(*arguments: Any) -> Any:
+            seen.append(name)
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            return right(*arguments)
+
+        monkeypatch.setattr(kind, name, call)
+
+    before = signal.signal(signal.SIGALRM, raising)
+    binding = native.llvm()
+    try:
+        with monkeypatch.context() as m:
+            m.setattr(native, "_OBJECTS", native._ObjectFiles())
+            many = "\n".join(LONG.replace("@long", f"@long{n}") for n in range(300))
+            for kind, name in ((binding.TargetMachine, "emit_object"), (binding.ExecutionEngine, "finalize_object")):
+                interrupting(kind, name)
+            with pytest.raises(Interrupted):
+                machine_code(many, {"long0"})
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen
+
+
+LONG = "define i64 @long(i64 %n) {\n" + "".join(f"  %r{i} = mul i64 %n, {i}\n" for i in range(30)) + "  ret i64 %r9\n}"
 
 
 def test_the_newest_that_was_compiled_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -286,8 +286,8 @@ def machine_code(
     here, target = llvm(), machine(quickly)
     module = here.parse_assembly(text)
     key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
-    known = _OBJECTS.get(key)
-    if known is None:
+    made = _OBJECTS.get(key)
+    if made is None:
         builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
         if whole_pipeline:
             passes = builder.getModulePassManager()
@@ -296,10 +296,14 @@ def machine_code(
             passes.add_sroa_pass()
             passes.add_simplify_cfg_pass()
         passes.run(module, builder)
-    engine = here.create_mcjit_compiler(module, target)
-    engine.set_object_cache(lambda _, made: _OBJECTS.keep(key, made), lambda _: known)
-    for name, address in (others or {}).items():
-        engine.add_global_mapping(module.get_function(name), address)
+        made = target.emit_object(module)  # no function of Python is called within: an interrupt comes after it
+        _OBJECTS.keep(key, made)
+    known = others or {}
+    declarations = here.parse_assembly("\n".join(f"declare i64 @{name}()" for name in known))
+    engine = here.create_mcjit_compiler(declarations, target)
+    for name, address in known.items():
+        engine.add_global_mapping(declarations.get_function(name), address)
+    engine.add_object_file(here.ObjectFileRef.from_data(made))
     engine.finalize_object()
     functions: dict[str, Callable[..., int]] = {}
     for f in module.functions:

@@ -227,6 +227,13 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
     assert process.wait() == 141
 
 
+def test_without_contracts_nothing_is_checked() -> None:
+    command = [sys.executable, "-O", "-m", "kafkaspec", "verify", "leader_epochs"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("kafkaspec: Python leaves out contracts and assertions (-O, PYTHONOPTIMIZE)")
+
+
 def test_ctrl_c_ends_a_long_run_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "many.py").write_text(MANY)
     command = [sys.executable, "-m", "kafkaspec", "explore", "many.py", "-s", "P=9", "-s", "N=30", "--resume", "kept"]

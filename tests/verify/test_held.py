@@ -14,6 +14,7 @@ import pytest
 
 from kafkaspec.contract import traceability
 from kafkaspec.contract.project import PACKAGE
+from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import Subsystem, subsystems
 from kafkaspec.report import describe
 from kafkaspec.verify import engine, held
@@ -23,6 +24,14 @@ from kafkaspec.verify.row import Row, Unit
 UNIT = Unit("leader_epochs", "spec against model", 0)
 SEEDS = 4
 RIGHT = held._digest
+MODELS = {"models", "proofs", "spec against model"}
+OTHERS = [
+    UNIT,
+    Unit("leader_epochs", "models", 0),
+    Unit("leader_epochs", "proofs", 0),
+    Unit("audit", "log directories", 0),
+]
+"""What the smallest subsystem does not have."""
 SPEC = {"clauses", "spec against model", "impl against spec", "impl behind a pipe", "recordings"}
 """The checks that depend on how a spec is tried, and on what is released."""
 
@@ -69,10 +78,21 @@ def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
         ("impl/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "impl against spec", "impl behind a pipe"}),
         ("models/storage/leader_epochs.py", ["leader_epochs"], None),
         ("proofs/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "proofs"}),
-        ("audits/storage/leader_epochs.py", ["leader_epochs", "audit"], None),
+        (
+            "audits/storage/leader_epochs.py",
+            ["leader_epochs", "audit"],
+            {"clauses", "impl against spec", "impl behind a pipe", *AUDITED},
+        ),
+        ("spec/storage/leader_epochs.py", ["audit"], {*AUDITED}),
         ("audits/management/compaction.py", ["audit"], {"log directories", "log directories, damaged"}),
         ("prove/reading.py", ["leader_epochs"], {"clauses", "proofs"}),
         ("explore/kernels.py", ["timeline"], None),
+        ("contract/subsystem.py", ["leader_epochs", "audit"], {*CHECKS, *AUDITED}),
+        ("contract/recording.py", ["leader_epochs", "audit"], {*CHECKS, *AUDITED}),
+        ("mutants/mutant.py", ["leader_epochs"], {"clauses"}),
+        ("models/__init__.py", ["leader_epochs"], None),
+        ("proofs/__init__.py", ["leader_epochs"], {"clauses", "proofs"}),
+        ("models/storage/segment.py", ["transaction_index"], {"clauses"}),
         ("spec/storage/leader_epochs_trial.py", ["leader_epochs"], SPEC),
         ("spec/storage/leader_epochs_released.py", ["leader_epochs"], SPEC),
         ("tests/storage/test_leader_epochs.py", ["leader_epochs"], {"clauses"}),
@@ -116,20 +136,32 @@ def test_another_version_of_a_tool_is_another_question(asked: list[Unit], monkey
     assert asked == units(["replicas"])
 
 
-def test_a_text_that_changes_while_it_is_asked_is_asked_again(
-    asked: list[Unit], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("when", ["before it is imported", "while it is asked"])
+def test_what_was_asked_of_a_text_that_changes_meanwhile_is_not_kept(
+    asked: list[Unit], monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
+    """Which of the two texts was asked, nobody knows."""
+    spec = PACKAGE / "spec" / "storage" / "replicas.py"
+    right, written = held._stamp, set[Path]()
+    monkeypatch.setattr(held, "_stamp", lambda f: (*right(f), 1) if f in written else right(f))
+
+    def meanwhile(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
+        written.add(spec)
+        return unit, [Row(unit.subsystem, unit.check, "tested", "", 0.1)]
+
+    def imported(*names: Any) -> list[Unit]:
+        written.add(spec)
+        return units(*names)
+
     with monkeypatch.context() as m:
-
-        def meanwhile(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
-            changed(m, "spec/storage/replicas.py")
-            return unit, [Row(unit.subsystem, unit.check, "tested", "", 0.1)]
-
-        m.setattr(engine, "established", meanwhile)
+        if when == "while it is asked":
+            m.setattr(engine, "established", meanwhile)
+        else:
+            m.setattr(engine, "units", imported)
         verify(["replicas"], SEEDS, changed=True)
-    changed(monkeypatch, "spec/storage/replicas.py")
+    asked.clear()
     verify(["replicas"], SEEDS, changed=True)
-    assert {u.check for u in asked} >= {"impl against spec"}
+    assert {u.check for u in asked} == {u.check for u in units(["replicas"])}
 
 
 def test_another_subsystem_s_spec_changes_nothing_here(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +169,7 @@ def test_another_subsystem_s_spec_changes_nothing_here(asked: list[Unit], monkey
     asked.clear()
     changed(monkeypatch, "spec/controller/timeline.py", "models/controller/timeline.py", "impl/controller/timeline.py")
     verify(["leader_epochs"], SEEDS, changed=True)
-    assert asked == []
+    assert {u.check for u in asked} == {"clauses"}, "which may stand anywhere"
 
 
 def test_what_did_not_hold_is_asked_again(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,43 +188,75 @@ def test_a_store_that_is_damaged_is_as_good_as_none(asked: list[Unit], tmp_path:
     assert len(asked) == len(units(["replicas"]))
 
 
-def test_every_module_that_a_unit_imports_is_among_its_inputs() -> None:
-    """What a unit has really loaded, in a process of its own, is what it is said to depend on."""
-    for unit in (UNIT, Unit("leader_epochs", "recordings", 0), Unit("leader_epochs", "impl against spec", 0)):
-        text = (
-            "import sys; from kafkaspec.verify.engine import Unit, established\n"
-            f"established({unit!r}, 2)\n"
-            "ours = [m.__file__ for n, m in sys.modules.items() if n.startswith('kafkaspec.') and m.__file__]\n"
-            "print(*ours, sep='\\n')"
-        )
-        loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
-        known = {str(f) for f in (*held.inputs(unit), *held.closure([PACKAGE / "verify" / "engine.py"]))}
-        assert {f for f in loaded if f not in known} == set()
-
-
-def test_the_log_directories_do_not_depend_on_a_spec_that_only_drivers_use() -> None:
-    """Nothing is asked beside the spec there; where a rule of the audit uses a spec itself, it counts."""
-    specs = {f"{f.parts[-2]}/{f.stem}" for f in held.inputs(units(["audit"])[0]) if "spec" in f.parts}
-    assert "storage/leader_epochs" not in specs
-    assert {"management/compaction", "storage/replicas", "common/kafka"} <= specs
-    walked = held.inputs(Unit("leader_epochs", "impl against spec", 0))
-    assert any(f.parts[-3:] == ("spec", "storage", "leader_epochs.py") for f in walked)
-
-
 @pytest.mark.parametrize(
-    ("text", "alone"),
-    [
-        ("from a import b\n\n\nclass Driver(B):\n    machine = b.machine\n", True),
-        ("from a import b\n\n\nclass Driver:\n    def f(self, x: b.T) -> b.T:\n        return x\n", True),
-        ("from a import b\n\n\ndef f(x: b.T): ...\n\n\nclass Driver:\n    machine = b.machine\n", False),
-        ("from a import b\n\nc = [b.x]\n\n\nclass Driver:\n    machine = b.machine\n", False),
-        ("from a import b\n\n\nclass Driver:\n    f = b\n\n\nclass Other(b.T): ...\n", False),
-        ("from a import b\n\n\nclass DriverOfAll:\n    machine = b.machine\n", False),
-        ("from a import b\n", False),
-    ],
+    "unit", [*(Unit("meta_properties", c, 0) for c in CHECKS if c not in MODELS), *OTHERS], ids=str
 )
-def test_what_only_a_driver_uses(text: str, alone: bool) -> None:
-    assert ("b" in held._of_its_driver(text)) == alone
+def test_every_module_that_a_unit_imports_is_among_its_inputs(unit: Unit) -> None:
+    """What a unit has really loaded, in a process of its own, is what it is said to depend on; but for the layers that
+    are imported with the engine itself, before any unit is asked."""
+    text = (
+        "import sys; from kafkaspec.verify.engine import Unit, established\n"
+        "with_the_engine = {*sys.modules}\n"
+        f"established({unit!r}, 2)\n"
+        "ours = [m for n, m in sys.modules.items() if n.split('.')[0] in ('kafkaspec', 'tests') and m.__file__]\n"
+        "print(*(m.__file__ for m in ours if m.__name__ not in with_the_engine), sep='\\n')"
+    )
+    loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
+    assert len(loaded) > 3
+    known = {f.resolve() for f in held.inputs(unit)}
+    assert [f for f in loaded if Path(f).resolve() not in known] == []
+
+
+IMPORTS = {
+    "from kafkaspec.impl.common.disk import Disk": {"impl/common/disk.py"},
+    "from kafkaspec.impl.common.disk import *": {"impl/common/disk.py"},
+    "from kafkaspec.impl.common import disk as d, files": {"impl/common/disk.py", "impl/common/files.py"},
+    "from kafkaspec.impl.common import (  # (beside the disk)\n    disk,\n)": {"impl/common/disk.py"},
+    "from kafkaspec.impl.common import \\\n    disk": {"impl/common/disk.py"},
+    "import(kafkaspec)": set[str](),
+    "import math; from kafkaspec.impl.common import disk": {"impl/common/disk.py"},
+    "if True: from kafkaspec.impl.common import disk": {"impl/common/disk.py"},
+    "def f():\n    from kafkaspec.impl.common import disk": {"impl/common/disk.py"},
+    "import kafkaspec.impl.common.disk as d": {"impl/common/disk.py"},
+    "import math, kafkaspec.impl.common.disk": {"impl/common/disk.py"},
+    "from ..common import disk": {"impl/common/disk.py"},
+    "from . import offset_index": {"impl/storage/offset_index.py"},
+    "from .offset_index import Driver": {"impl/storage/offset_index.py"},
+    "from tests.judge import toy": {"judge/toy.py"},
+    '"""What a word is: import."""\nfrom kafkaspec.impl.common import disk': {"impl/common/disk.py"},
+}
+
+
+@pytest.mark.parametrize("text", IMPORTS)
+def test_an_import_counts_however_it_is_written(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, right = PACKAGE / "impl" / "storage" / "leader_epochs.py", Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda f, *a: text if f == file else right(f, *a))
+    if text == "import(kafkaspec)":
+        with pytest.raises(SyntaxError):
+            held._imported.__wrapped__(file)
+        return
+    found = {"/".join(f.parts[-3:]) for f in held._imported.__wrapped__(file) if f.name != "__init__.py"}
+    assert found == {f if f.startswith("impl") else f"tests/{f}" for f in IMPORTS[text]}
+
+
+def test_what_finds_its_modules_while_it_runs_depends_on_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = Unit("replicas", "impl against spec", 0)
+    few = held.inputs(unit)
+    monkeypatch.setattr(held, "_finds", lambda f: f.parts[-3:] == ("audits", "storage", "replicas.py"))
+    assert len(held.inputs(unit)) > len(few) + 300
+    for text in ("importlib.import_module(name)", "Path(__file__).with_name('x')", "eval('spec')"):
+        assert held._FINDS.search(text)
+
+
+def test_no_module_of_the_layers_finds_others_while_it_runs() -> None:
+    """Else everything would be asked again after each change."""
+    assert [f for f in held._everything() if "tests" not in f.parts and f.suffix == ".py" and held._finds(f)] == []
+
+
+def test_recordings_are_inputs_wherever_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = (Recording("below/x.trace", "accepted", subsystem="replicas"),)
+    monkeypatch.setattr(Subsystem, "recordings", there)
+    assert PACKAGE / "recordings" / "below" / "x.trace" in held.inputs(Unit("replicas", "recordings", 0))
 
 
 @pytest.mark.parametrize("s", subsystems().values(), ids=lambda s: s.name)

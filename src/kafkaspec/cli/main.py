@@ -573,6 +573,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     from kafkaspec.cli.output import reader_gone, say
 
     try:
+        if not __debug__:
+            raise UserError("Python leaves out contracts and assertions (-O, PYTHONOPTIMIZE): nothing would be checked")
         code = app(arguments, prog_name="kafkaspec", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:

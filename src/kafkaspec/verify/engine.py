@@ -31,7 +31,7 @@ from kafkaspec.contract.project import line_of
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.verify import budget
-from kafkaspec.verify.held import PastResults, key
+from kafkaspec.verify.held import PastResults
 from kafkaspec.verify.row import Row, Unit
 
 STEPS = 100
@@ -78,15 +78,14 @@ def verify(
     """The rows of the named subsystems, or of all and the audit, from `jobs` processes; of one check, if `only` names
     it. With `changed`, what nothing has changed for since it last held is not asked again, and the row says so. Raises
     UserError for an unknown name."""
-    todo = units(wanted, only)
     store = PastResults()
+    todo = units(wanted, only)
     rows: dict[Unit, list[Row]] = {u: kept for u in todo if changed and (kept := store.of(u, seeds))}
     left = sorted((u for u in todo if u not in rows), key=store.seconds, reverse=True)
-    keys = {u: key(u, seeds) for u in left}  # of the texts before anything is asked: they may change meanwhile
     with running(min(jobs, len(left))) as each:
         for unit, found in each(partial(established, seeds=seeds), left):
             rows[unit] = found
-            store.note(unit, keys[unit], found)
+            store.note(unit, seeds, found)
             if progress is not None:
                 progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
     out = [row for u in todo for row in rows[u]]

@@ -1,8 +1,12 @@
 """What held, and of which texts: a unit need not be asked again while all that it depends on is as it was.
 
-It depends on the modules that it may import, from their texts, on the recordings that it reads, and on the versions of
-the tools. That is known without running anything; a module found by its folder (a subsystem's layer, a rule of the
-audit) counts as imported by the units that look there.
+It depends on the modules that it may import, on the recordings that it reads, and on the versions of the tools. That is
+known from the texts, without running anything. The engines count for every unit; a module found by its folder (a
+subsystem's layer, a rule of the audit) counts as imported by the units that look there; and a text which finds modules
+or files while it runs may come to any file of the project.
+
+Files are as they were when this module was imported, which is before a subsystem is. What was asked of a text that has
+changed since is not kept.
 """
 
 from __future__ import annotations
@@ -30,56 +34,78 @@ TOOLS = (
     "z3-solver", "llvmlite", "numpy", "hypothesis", "icontract", "orjson", "cramjam", "crc32c", "packaging",
 )  # fmt: skip
 """What decides a row; the other packages only show it."""
-READS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "clauses": (("contract/traceability.py",), LAYERS),
-    "models": (("explore/checked.py", "explore/engine.py"), ("models",)),
-    "proofs": (("prove/proof.py", "explore/engine.py"), ("models", "proofs")),
-    "spec against model": (("lockstep/exhaustive.py",), ("spec", "models")),
-    "impl against spec": (("lockstep/walk.py",), ("spec", "impl", "audits")),
-    "impl behind a pipe": (("judge/campaign.py", "judge/serve.py", "judge/child.py"), ("spec", "impl")),
-    "recordings": (("judge/recorded.py", "judge/alter.py"), ("spec",)),
-    "log directories": (("audit/engine.py", "audit/recorded.py"), ()),
-    "log directories, damaged": (("audit/engine.py", "audit/recorded.py"), ()),
+READS: Mapping[str, tuple[str, ...]] = {
+    "clauses": LAYERS,
+    "models": ("models",),
+    "proofs": ("models", "proofs"),
+    "spec against model": ("spec", "models"),
+    "impl against spec": ("spec", "impl", "audits"),
+    "impl behind a pipe": ("spec", "impl", "audits"),
+    "recordings": ("spec",),
+    "log directories": (),
+    "log directories, damaged": (),
 }
-"""By a check's name: the engines that it asks, and the layers of the subsystem that it looks at."""
+"""By a check's name: the layers of the subsystem that it looks at; none for the audit, which has every rule."""
 LONG: Mapping[str, float] = {"proofs": 60, "impl against spec": 30, "models": 20, "log directories": 10}
 """How long a unit may take that was never done, in seconds: the longest is begun first."""
 
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(kafkaspec[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|.*)|import[ \t]+(.*))", re.M)
-_MODULE, _NAME = re.compile(r"\bkafkaspec[\w.]*"), re.compile(r"(\w+)(?:[ \t]+as[ \t]+(\w+))?")
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+import[ \t]+(?:\(([\w\s,]+)\)|([\w \t,]+))"
+    r"|import[ \t]+(\w[\w.]*(?:[ \t]+as[ \t]+\w+)?))[ \t]*(?:#.*)?$",
+    re.M,
+)
+"""The plain forms of an import, nothing else on their lines."""
+_NAME = re.compile(r"(\w+)(?:[ \t]+as[ \t]+\w+)?")
+_FINDS = re.compile(r"\b(?:importlib|__import__|__file__|sys\.modules|runpy)\b|\b(?:exec|eval)\(")
+"""How a text finds a module, or a file beside it, while it runs."""
 
 
 @cache
-def _imported(file: Path, drivers: bool) -> frozenset[Path]:
+def _imported(file: Path) -> frozenset[Path]:
     """The files of the package and of the project that a file imports, at its top or within a function: by its text,
-    which takes a tenth of the time of its syntax tree. Without drivers, what only its `Driver` uses does not count."""
+    which takes a tenth of the time of its syntax tree, where all that it imports is plain to see there."""
     text = file.read_text("utf-8")
-    unused = frozenset[str]() if drivers else _of_its_driver(text)
-    names = set[str]()
-    for module, parts, others in _IMPORT.findall(text):
-        used = [name for name, other in _NAME.findall(parts) if (other or name) not in unused]
-        names |= {module, *(f"{module}.{n}" for n in used)} if used else {*_MODULE.findall(others)}
+    found = _IMPORT.findall(text)
+    if len(found) == len(re.findall(r"\bimport\b", text)):
+        pairs = [(module or whole.split()[0], _NAME.findall(a or b)) for module, a, b, whole in found]
+    else:
+        pairs = _of_tree(file, text)
+    names = {name for module, parts in pairs for name in (module, *(f"{module}.{n}" for n in parts))}
     return frozenset(f for name in names for f in _files_of(name))
 
 
-def _of_its_driver(text: str) -> frozenset[str]:
-    """The names that nothing of a module but its class `Driver` uses."""
-    if "\nclass Driver" not in text:
-        return frozenset()
-    used: dict[bool, set[str]] = {True: set(), False: set()}
-    for statement in ast.parse(text).body:
-        in_driver = isinstance(statement, ast.ClassDef) and statement.name == "Driver"
-        used[in_driver] |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-    return frozenset(used[True] - used[False])
+def _of_tree(file: Path, text: str) -> list[tuple[str, list[str]]]:
+    """The modules that a file imports, each with the names that it takes of it."""
+    out: list[tuple[str, list[str]]] = []
+    for n in ast.walk(ast.parse(text, str(file))):
+        if isinstance(n, ast.Import):
+            out += [(a.name, []) for a in n.names]
+        elif isinstance(n, ast.ImportFrom):
+            over = _name_of(file).split(".")[: -n.level] if n.level else []
+            module = ".".join([*over, *([n.module] if n.module else [])])
+            out.append((module, [a.name for a in n.names]))
+    return out
+
+
+def _name_of(file: Path) -> str:
+    """Of a module of the package, of the project, or of their tests; its file's, for another."""
+    for folder, head in [*((folder, "kafkaspec") for folder in _folders()), *((root, "") for root in roots())]:
+        if file.is_relative_to(folder):
+            parts = file.relative_to(folder).with_suffix("").parts
+            return ".".join([*([head] if head else []), *parts])
+    return file.stem
 
 
 @cache
 def _files_of(name: str) -> tuple[Path, ...]:
     """The files of a module of that name, if it is one of the package or the project."""
     head, _, rest = name.partition(".")
+    if head == "kafkaspec":
+        places = [(folder, folder / rest.replace(".", "/")) for folder in _folders() if rest]
+    else:
+        places = [(root, root / name.replace(".", "/")) for root in roots()]
     out: list[Path] = []
-    for folder in _folders() if head == "kafkaspec" and rest else ():
-        place = folder / rest.replace(".", "/")
+    for folder, place in places:
         over = [p for p in place.parents if p.is_relative_to(folder)]
         files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
         out += [f for f in files if f.is_file()]
@@ -87,58 +113,80 @@ def _files_of(name: str) -> tuple[Path, ...]:
 
 
 @cache
-def _prefixes(file: Path) -> frozenset[str]:
-    """The prefixes of the clauses that a file names."""
-    return frozenset(re.findall(r"\b([A-Z]{3})[-_]\d", file.read_text("utf-8")))
-
-
-def _folders() -> list[Path]:
+def _folders() -> tuple[Path, ...]:
     """The folders that have layers."""
-    return [Path(str(f)) for f in folders()]
+    return tuple(Path(str(f)) for f in folders())
 
 
-def closure(files: Iterable[Path], drivers: bool = True) -> list[Path]:
-    """The files, and all that they import, in order; without what only a `Driver` uses, where none is asked."""
+@cache
+def _everything() -> tuple[Path, ...]:
+    """Every file beside the layers' modules, they among them, and every test."""
+    files = {f for folder in _folders() for layer in LAYERS for f in folder.glob(f"{layer}/**/*")}
+    files |= {f for root in roots() for kind in ("*.py", "*.txt") for f in (root / "tests").rglob(kind)}
+    return tuple(sorted(f for f in files if f.is_file() and "__pycache__" not in f.parts))
+
+
+def closure(files: Iterable[Path]) -> list[Path]:
+    """The files, and all that they import, in order."""
     found, todo = set[Path](), list(files)
     while todo:
         file = todo.pop()
         if file not in found:
             found.add(file)
-            todo += _imported(file, drivers)
+            todo += _imported(file)
     return sorted(found)
 
 
+@cache
+def _engines() -> frozenset[Path]:
+    """What runs the checks. Of the layers it is the audit that runs some."""
+    names = [PACKAGE / "verify" / "engine.py", PACKAGE / "recordings" / "__init__.py"]
+    return frozenset(f for f in closure(names) if _is_engine(f))
+
+
+def _is_engine(file: Path) -> bool:
+    return file.is_relative_to(PACKAGE) and file.relative_to(PACKAGE).parts[0] not in LAYERS
+
+
 def inputs(unit: Unit) -> list[Path]:
-    """The files that a unit depends on."""
-    engines, layers = READS[unit.check]
-    files = [PACKAGE / "verify" / "engine.py", PACKAGE / "verify" / "row.py", *(PACKAGE / e for e in engines)]
-    data: list[Path] = []
-    if layers:
-        s = find(unit.subsystem)
-        folder = Path(str(s.folder))
-        areas = [folder / layer / s.area for layer in layers]
-        parts = [folder / "spec" / s.area / f"{s.name}_{role}.py" for role in ROLES if "spec" in layers]
-        files += [f for a in areas for f in (a / f"{s.name}.py", a / "__init__.py") if f.is_file()]
-        files += [f for f in parts if f.is_file()]
+    """The files that a unit depends on; one that is not there is no less an input."""
+    layers, recordings = READS[unit.check], PACKAGE / "recordings"
+    every = unit.check == "clauses"  # wherever one is stated, tested or broken, or reported under
+    if not layers:
+        files = {PACKAGE / "audit" / "engine.py", *(f for folder in _folders() for f in folder.glob("audits/**/*.py"))}
+        data = sorted(f for f in (recordings / "audit").rglob("*") if f.is_file())
     else:
-        files += sorted(f for folder in _folders() for f in folder.glob("audits/*/*.py"))
-        data += sorted((PACKAGE / "recordings" / "audit").rglob("*.gz"))
-    if unit.check == "clauses":  # other subsystems state some of them too, and their audit reports under them
-        prefix = find(unit.subsystem).prefix
-        layers_of_all = (f for folder in _folders() for layer in LAYERS for f in folder.glob(f"{layer}/*/*.py"))
-        data += sorted(f for f in layers_of_all if prefix in _prefixes(f))
-        data += sorted(f for root in roots() for f in (root / "tests").rglob("*.py"))
-        data += [f for root in roots() if (f := root / "tests" / "released_clauses.txt").is_file()]
-        data.append(PACKAGE / "cli" / "skeleton" / "spec.py.j2")
-    if unit.check == "recordings":
-        folder = PACKAGE / "recordings"
-        data += [folder / "__init__.py", folder / "manifest.toml", *sorted(folder.glob("*.ndjson*"))]
-    return [*dict.fromkeys([*files[:2], *closure(files[2:], drivers=bool(layers)), *data])]
+        s = find(unit.subsystem)
+        names = [f"{layer}.{s.area}.{s.name}" for layer in layers]
+        names += [f"spec.{s.area}.{s.name}_{role}" for role in ROLES if "spec" in layers]
+        files = {f for name in names for f in _files_of(f"kafkaspec.{name}")}
+        data = [PACKAGE / "cli" / "skeleton" / "spec.py.j2"] if every else []
+        if unit.check == "recordings":
+            data = [recordings / "manifest.toml", *(recordings / r.file for r in s.recordings)]
+    if every:
+        files |= {f for f in _everything() if f.suffix == ".py"}
+    reached = closure(files)
+    if any(_finds(f) for f in reached if not _is_engine(f)):
+        data += _everything()
+    return sorted({*_engines(), *reached, *data})
+
+
+@cache
+def _finds(file: Path) -> bool:
+    return _FINDS.search(file.read_text("utf-8")) is not None
 
 
 @cache
 def _digest(file: Path) -> str:
-    return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+    return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    """What another writing of a file changes."""
+    with suppress(OSError):
+        found = file.stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+    return ()
 
 
 @cache
@@ -159,10 +207,13 @@ def place() -> Path:
 
 
 class PastResults:
-    """What held when it was last asked. A file that cannot be read or written is as good as none."""
+    """What held when it was last asked. A file that cannot be read or written is as good as none. To be made before a
+    subsystem is imported: what is asked of a text that has changed since is not kept."""
 
     def __init__(self, file: Path | None = None) -> None:
         self.file = place() if file is None else file
+        files = *PACKAGE.rglob("*"), *_everything(), *(PACKAGE / "recordings").rglob("*")
+        self.stamps = {f: _stamp(f) for f in files}
         self.known: dict[str, dict[str, Any]] = {}
         with suppress(OSError, ValueError):
             kept = json.loads(self.file.read_text("utf-8"))
@@ -180,11 +231,11 @@ class PastResults:
         kept = self.known.get(_name(unit))
         return float(kept["seconds"]) if kept else LONG.get(unit.check, 1.0)
 
-    def note(self, unit: Unit, of: str, rows: Sequence[Row]) -> None:
-        """Keep what was found of the inputs with that key, if all of it holds."""
-        ok = bool(rows) and all(r.ok for r in rows)
+    def note(self, unit: Unit, seeds: int, rows: Sequence[Row]) -> None:
+        """Keep what was found, if all of it holds."""
+        ok = bool(rows) and all(r.ok for r in rows) and all(self.stamps.get(f) == _stamp(f) for f in inputs(unit))
         self.known[_name(unit)] = {
-            "key": of if ok else "",
+            "key": key(unit, seeds) if ok else "",
             "at": f"{datetime.now():%Y-%m-%d %H:%M}",
             "seconds": sum(r.seconds for r in rows),
             "rows": [asdict(r) for r in rows] if ok else [],
