@@ -24,7 +24,8 @@ FILES = {
         "common/cleaning_state",
     ),
 }
-"""The spec's files by subsystem, the rules first: the driver's path is the same. What is not there is left out."""
+"""The spec's files by subsystem, the rules first: the driver's path follows from theirs; up to 0.2.0 it stood in the
+implementation's file. What is not there is left out."""
 TRIED = ("arguments", "what engines try", "interesting arguments", "beside the model", "known deviations")
 """sections of a spec that are no rules; since 0.2.0 they have files of their own"""
 FORMS = {"spec", "impl", "audit", "model", "proof", "test", "mutant"}
@@ -73,7 +74,8 @@ def main(checkout: Path) -> None:
     for name, files in FILES.items():
         there = [f for f in (checkout / "spec" / f"{f}.py" for f in files) if f.is_file()]
         spec = sum(of_spec(f.read_text("utf-8")) for f in there)
-        driver = of_driver((checkout / "impl" / f"{files[0]}.py").read_text("utf-8"))
+        impl = [checkout / "impl" / f"{files[0]}{end}.py" for end in ("_driver", "")]
+        driver = of_driver(next(f for f in impl if f.is_file()).read_text("utf-8"))
         print(f"{name}: {spec} in the spec, {driver} in the driver, {spec + driver} in all")
 
 

@@ -16,13 +16,16 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.management.checkpoints import (
+    CLEANER_POINTS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
     TEMPORARY,
     CheckpointUnreadable,
     TopicPartition,
     decode_lines,
     decode_metadata,
 )
-from kafkaspec.spec.management.checkpoints import CLEANER_POINTS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 
 HALTS = "a restart takes the directory out of service; a broker with no other directory stops"
 UNREADABLE = {

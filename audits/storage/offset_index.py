@@ -7,23 +7,19 @@ entry's offset; anything else is at worst slow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkaspec.audit.check import Log
-from kafkaspec.audit.files import PartitionFiles, Segment
+from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.index_evidence import INTERVAL, MOST_REMEMBERED, IndexCheck, State
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.files import File
-from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
+from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage.offset_index import SLOT
-from kafkaspec.spec.storage import offset_index as spec
 
 
 def _made_of(rows: NDArray[Any], n: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -199,40 +195,4 @@ class OffsetIndexCheck(IndexCheck):
         )
 
 
-CODES = {State.TRUE: "", State.MISLEADS: "OIX-24", State.ODD: "OIX-25", State.BEYOND: "OIX-27"}
-
-
-def judged(
-    batches: Sequence[spec.Batch], entries: Sequence[spec.Entry], by: type[IndexCheck] | None = None
-) -> list[str]:
-    """What the check makes of a small segment that was closed cleanly, with these batches (position, size, first and
-    last offset, last record's) and entries (offset, position): for the spec to walk beside."""
-    base = min((b.base_offset for b in batches), default=0)
-    base = min([base, *(e.offset for e in entries)]) - 1
-    segment = Segment(base, File(Path(f"{base:020}.log"), 0), File(Path(f"{base:020}.index"), 0))
-    check = (by or OffsetIndexCheck)(Log(PartitionFiles(Path("t-0"), "t", 0, segments=(segment,)), clean=True))
-    slots = np.array([(o - base, p) for o, p in entries], SLOT) if entries else np.zeros(0, SLOT)
-    check.load(segment, slots.tobytes())
-    rows = np.zeros(len(batches), BATCH)
-    for row, values in zip(rows, batches, strict=True):
-        row["position"], row["size"], row["base_offset"], row["last_offset"], row["last_record"] = values
-        row["magic"] = 2
-    half = len(rows) // 2
-    for part in (rows[:half], rows[half:]):
-        list(check.chunk(segment, Chunk(part)))
-    check.settle(Ending(check.seen_end, check.seen_end))
-    falls = [*check.falls().tolist(), *(True for _ in entries[check.written :])]
-    states = [*(State(s) for s in check.state.tolist()), *(State.BEYOND for _ in entries[check.written :])]
-    return ["OIX-23" if f and s is not State.BEYOND else CODES[s] for s, f in zip(states, falls, strict=True)]
-
-
 AUDIT = (OffsetIndexCheck,)
-
-
-class Driver(ByName):
-    """The audit, asked beside the spec."""
-
-    machine = spec.audit
-
-    def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> list[str]:
-        return judged(batches, entries)

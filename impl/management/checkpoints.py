@@ -15,21 +15,23 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from kafkaspec.contract.codec import encode as to_json
 from kafkaspec.contract.machine import ByName, Json, Refused
-from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
-from kafkaspec.spec.common.checkpoint_text import Unreadable, checkpoint_entries
-from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.management import checkpoints as spec
+from kafkaspec.impl.common.disk import Disk, StorageError
 
 VERSION = 0
 INT_BITS, LONG_BITS = 32, 64
 MARKER = ".kafka_cleanshutdown"
 PARTITION_METADATA = "partition.metadata"
 TEMPORARY = ".tmp"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANER_POINTS = "cleaner-offset-checkpoint"
+CHECKPOINTS = (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS)
+"""Those that a log manager keeps; the cleaner keeps its own."""
 ID_BYTES = 16
 ID_CHARACTERS = 22
 """of an id in base64, without its padding"""
@@ -308,7 +310,7 @@ class Checkpoints:
     loaded: bool = True
 
     def __post_init__(self) -> None:
-        self.files = {name: CheckpointFile(self.directory, name, self.disk) for name in spec.CHECKPOINTS}
+        self.files = {name: CheckpointFile(self.directory, name, self.disk) for name in CHECKPOINTS}
 
     @property
     def marker(self) -> str:
@@ -316,16 +318,16 @@ class Checkpoints:
 
     def checkpoint_recovery_points(self) -> None:
         """Write the recovery point of every known log. [CKP-11]"""
-        self.files[spec.RECOVERY_POINTS].write({p: log.recovery_point for p, log in self.known()})
+        self.files[RECOVERY_POINTS].write({p: log.recovery_point for p, log in self.known()})
 
     def checkpoint_log_starts(self) -> None:
         """Only of the logs that begin within a segment: the others' start is seen by the file names. [CKP-12]"""
         starts = {p: log.start for p, log in self.known() if log.start > log.first_base}
-        self.files[spec.LOG_STARTS].write(starts)
+        self.files[LOG_STARTS].write(starts)
 
     def checkpoint_high_watermarks(self) -> None:
         """Write the high watermark of every known log. [CKP-13]"""
-        self.files[spec.HIGH_WATERMARKS].write({p: log.high_watermark for p, log in self.known()})
+        self.files[HIGH_WATERMARKS].write({p: log.high_watermark for p, log in self.known()})
 
     def known(self) -> list[tuple[TopicPartition, CheckpointedLog]]:
         """The logs that were loaded. [CKP-16]"""
@@ -365,11 +367,11 @@ class Checkpoints:
         [CKP-4, CKP-15]"""
         found: list[dict[TopicPartition, int]] = []
         failed = False
-        for name in spec.CHECKPOINTS:
+        for name in CHECKPOINTS:
             try:
                 found.append(self.files[name].read())
             except StorageError:
-                failed = failed or bool(self.logs) or name != spec.HIGH_WATERMARKS
+                failed = failed or bool(self.logs) or name != HIGH_WATERMARKS
                 found.append({})
         points, starts, marks = found
         for p, log in self.logs.items():
@@ -378,7 +380,7 @@ class Checkpoints:
         return self.loaded
 
 
-# ---- the driver for lockstep -----------------------------------------------------------------------------------------
+# ---- what drivers share whose operations name partitions -------------------------------------------------------------
 class ByPartition(ByName):
     """A driver by name that knows partitions as `TopicPartition`s; in traces they are names."""
 
@@ -389,138 +391,3 @@ class ByPartition(ByName):
         known = self.partitions
         given = {n: topic_partition(v) if n in known and v is not None else v for n, v in arguments.items()}
         return super().apply(name, given)
-
-
-class Driver(ByPartition):
-    """The files on a simulated disk, for the spec to walk beside. A kill keeps what was flushed and nothing else."""
-
-    machine = spec.machine
-    checkpoints_class = Checkpoints
-
-    def reset(self, arguments: Mapping[str, Any]) -> None:
-        self.disk = SimulatedDisk()
-        self.subject: Checkpoints = self.checkpoints_class("dir", self.disk)
-        self.disk.flush_directory("dir")
-        self.running = True
-        self.seen: dict[bytes, Mapping[str, int] | Literal["unreadable"]] = {}
-        """what was read of files, by their bytes"""
-
-    # the texts
-
-    def _read(self, unreadable: Refused, read: Callable[[bytes], T], file: str) -> T | Refused:
-        self.disk.write("dir/file", file.encode())
-        try:
-            with storage_errors("dir", "reading", "dir/file"):
-                return read(self.disk.read("dir/file"))
-        except StorageError:
-            return unreadable
-        finally:
-            self.disk.remove("dir/file")
-
-    def offset_checkpoint_write(self, offsets: Mapping[str, int]) -> str:
-        return encode({topic_partition(p): offset for p, offset in offsets.items()}).decode()
-
-    def offset_checkpoint_read(self, file: str) -> dict[str, int] | Refused:
-        return self._read(spec.UNREADABLE, lambda data: {str(p): o for p, o in decode(data).items()}, file)
-
-    def leader_epoch_checkpoint_read(self, file: str) -> list[tuple[int, int]] | Refused:
-        return self._read(spec.UNREADABLE, lambda data: [entry for _, entry in decode_epochs(data)], file)
-
-    def partition_metadata_write_read(self, topic_id: str) -> spec.PartitionMetadata:
-        data = encode_metadata(topic_id)
-        return spec.PartitionMetadata(data.decode(), decode_metadata(data))
-
-    def partition_metadata_read(self, file: str) -> str | Refused:
-        return self._read(spec.UNREADABLE_METADATA, decode_metadata, file)
-
-    def clean_shutdown_read(self, file: str) -> int | None:
-        return decode_marker(file.encode())
-
-    # the logs
-
-    def create_log(self, partition: TopicPartition) -> str:
-        self.subject.logs[partition] = CheckpointedLog()
-        return str(partition)
-
-    def append(self, partition: TopicPartition, count: int) -> None:
-        self.subject.logs[partition].end += count
-
-    def flush(self, partition: TopicPartition) -> None:
-        self.subject.logs[partition].flush()
-
-    def advance_high_watermark(self, partition: TopicPartition, offset: int) -> None:
-        log = self.subject.logs[partition]
-        log.high_watermark = max(log.high_watermark, min(offset, log.end))
-
-    def raise_start(self, partition: TopicPartition, offset: int, delete_segments: bool) -> None:
-        self.subject.logs[partition].raise_start(offset, delete_segments)
-
-    # stop and start
-
-    def shutdown(self, broker_epoch: int) -> None:
-        self.subject.shut_down(broker_epoch)
-        self.disk.flush_directory("dir")
-        self.kill()
-
-    def kill(self) -> None:
-        """The broker's memory is gone: of the logs the disk remembers what it holds, of the files what was flushed."""
-        self.running = False
-        self.disk = self.disk.lose()
-        before = self.subject
-        self.subject = self.checkpoints_class("dir", self.disk, {p: replace(log) for p, log in before.logs.items()})
-        self.subject.had_clean_shutdown, self.subject.loaded = before.had_clean_shutdown, False
-        self.disk.flush_directory("dir")
-
-    def damage(self, name: str, file: str) -> None:
-        replace_file(self.disk, f"dir/{name}", file.encode())
-
-    def start(self, crash_while_loading: bool) -> spec.LastStop:
-        self.subject.begin_loading()
-        self.disk.flush_directory("dir")
-        self.running = crash_while_loading or self.subject.load()
-        return spec.LastStop(self.subject.had_clean_shutdown, halted=not self.running)
-
-    # the state
-
-    def _marker(self) -> int | None:
-        return decode_marker(self.disk.read(self.subject.marker)) if self.disk.exists(self.subject.marker) else None
-
-    def state(self) -> spec.Directory:
-        """The files as the spec reads their texts."""
-        read = {name: _content(self.disk.read(file.path)) for name, file in self.subject.files.items()}
-        return self._state(read)
-
-    def _state(self, files: Mapping[str, spec.Content]) -> spec.Directory:
-        broker = self.subject
-        return spec.Directory(
-            logs=Frozen({str(p): spec.LogView(**vars(log)) for p, log in broker.logs.items()}),
-            files=Frozen(files),
-            marker=self._marker(),
-            running=self.running,
-            was_clean=broker.had_clean_shutdown,
-            loaded=broker.loaded,
-        )
-
-    def observe(self) -> Json:
-        """The files as the implementation reads them."""
-        seen = spec.observe(self._state({}))
-        return to_json(replace(seen, files={name: self._seen(file) for name, file in self.subject.files.items()}))
-
-    def _seen(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:
-        data = self.disk.read(file.path)
-        try:
-            return self.seen[data]
-        except KeyError:
-            seen = self.seen[data] = self._read_again(file)
-            return seen
-
-    def _read_again(self, file: CheckpointFile) -> Mapping[str, int] | Literal["unreadable"]:
-        try:
-            return {str(p): offset for p, offset in file.read().items()}
-        except StorageError:
-            return "unreadable"
-
-
-def _content(data: bytes) -> spec.Content:
-    entries = checkpoint_entries(data.decode())
-    return entries if isinstance(entries, Unreadable) else Frozen(entries)

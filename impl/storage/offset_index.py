@@ -17,16 +17,9 @@ from numpy.typing import NDArray
 from kafkaspec.impl.common.mapped_index import (
     Corrupt,
     Full,
-    IndexDriver,
     MappedIndex,
-    NoSlot,
-    NoSuchEntry,
     NotAbove,
-    Overflow,
-    ReadOnly,
-    TooShort,
 )
-from kafkaspec.spec.storage import offset_index as spec
 
 ENTRY_SIZE = 8
 SLOT = np.dtype([("relative", ">i4"), ("position", ">i4")])
@@ -96,35 +89,3 @@ class OffsetIndex(MappedIndex[OffsetPosition]):
             raise Corrupt(f"the last offset {self.last_offset} is below {self.base_offset}")
         if self.length % self.size:
             raise Corrupt(f"{self.length} bytes are no whole number of entries")
-
-
-# ---- beside the spec -------------------------------------------------------------------------------------------------
-class Driver(IndexDriver):
-    """An offset index, for the spec to walk beside."""
-
-    subject: OffsetIndex
-    machine = spec.machine
-    refusals = {
-        Overflow: spec.TOO_FAR,
-        NotAbove: spec.NOT_ABOVE,
-        Full: spec.FULL,
-        NoSlot: spec.NO_SLOT,
-        TooShort: spec.TOO_SHORT,
-        ReadOnly: spec.NOT_WRITABLE,
-        Corrupt: spec.NOT_SANE,
-        NoSuchEntry: spec.NO_SUCH_ENTRY,
-    }
-    index_class = OffsetIndex
-    layout, observation = spec.LAYOUT, spec.Observation
-
-    @classmethod
-    def filling(cls, n: int) -> tuple[int, int]:
-        return n, 10 * n
-
-    def last(self) -> int:
-        return self.subject.last_offset
-
-    def pages_touched(self, offset: int) -> spec.Reads:
-        self.subject.lookup(offset)
-        slots = self.subject.touched[:-1] if self.subject.entries else []
-        return spec.Reads(slots, self.subject.pages_touched())

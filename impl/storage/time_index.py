@@ -17,18 +17,11 @@ from numpy.typing import NDArray
 from kafkaspec.impl.common.mapped_index import (
     Corrupt,
     Full,
-    IndexDriver,
     MappedIndex,
-    NoSlot,
-    NoSuchEntry,
     NotAbove,
-    Overflow,
-    ReadOnly,
     Refusal,
-    TooShort,
 )
 from kafkaspec.spec.common.kafka import NO_TIMESTAMP
-from kafkaspec.spec.storage import time_index as spec
 
 ENTRY_SIZE = 12
 SLOT = np.dtype([("timestamp", ">i8"), ("relative", ">i4")])
@@ -117,36 +110,3 @@ class TimeIndex(MappedIndex[TimestampOffset]):
                 raise Corrupt(f"offset {self.last_entry.offset} is below {self.base_offset}")
         if self.length % self.size:
             raise Corrupt(f"{self.length} bytes are no whole number of entries")
-
-
-# ---- beside the spec -------------------------------------------------------------------------------------------------
-class Driver(IndexDriver):
-    """A time index, for the spec to walk beside."""
-
-    subject: TimeIndex
-    machine = spec.machine
-    refusals = {
-        NotAbove: spec.OFFSET_BELOW,
-        TimeBelow: spec.TIME_BELOW,
-        Full: spec.FULL,
-        Overfull: spec.OVERFULL,
-        Overflow: spec.TOO_FAR,
-        NoSlot: spec.NO_SLOT,
-        TooShort: spec.TOO_SHORT,
-        ReadOnly: spec.NOT_WRITABLE,
-        Corrupt: spec.NOT_SANE,
-        NoSuchEntry: spec.NO_SUCH_ENTRY,
-    }
-    index_class = TimeIndex
-    layout, observation = spec.LAYOUT, spec.Observation
-
-    @classmethod
-    def filling(cls, n: int) -> tuple[int, int]:
-        return 10 * n, n // 2
-
-    def last(self) -> TimestampOffset:
-        return self.subject.last_entry
-
-    def pages_touched(self, timestamp: int) -> list[int]:
-        self.subject.lookup(timestamp)
-        return self.subject.pages_touched()

@@ -6,13 +6,11 @@ Source: TransactionIndex and AbortedTxn, Kafka 4.3.0.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kafkaspec.contract.machine import ByName
-from kafkaspec.impl.common.disk import Disk, SimulatedDisk
-from kafkaspec.spec.storage import transaction_index as spec
+from kafkaspec.impl.common.disk import Disk
 
 SUFFIX = ".txnindex"
 VERSION = 0
@@ -143,66 +141,3 @@ def collect(indexes: Iterable[TransactionIndex], fetch_offset: int, upper_bound:
         if found.is_complete:
             break
     return out
-
-
-# ---- beside the spec -------------------------------------------------------------------------------------------------
-DIRECTORY = "t-0"
-
-
-class Driver(ByName):
-    """The indexes of a log's segments, on a simulated disk. The subject is the active segment's."""
-
-    machine = spec.machine
-    refusals = {NotAscending: spec.NOT_ASCENDING, CorruptIndex: spec.CORRUPT, UnknownVersion: spec.UNKNOWN_VERSION}
-    index: type[TransactionIndex] = TransactionIndex
-
-    def __init__(self) -> None:
-        self.reset({})
-
-    def reset(self, arguments: Mapping[str, Any]) -> None:
-        self.disk = SimulatedDisk()
-        self.indexes: list[TransactionIndex] = []
-        self.roll(arguments.get("start_offset", 0))
-
-    def roll(self, start_offset: int) -> None:
-        self.subject = self.index(f"{DIRECTORY}/{start_offset:020}{SUFFIX}", start_offset, self.disk)
-        self.indexes.append(self.subject)
-
-    def append(self, *entry: int) -> None:
-        self.subject.append(AbortedTxn(*entry))
-
-    def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
-        below = [n for n, i in enumerate(self.indexes) if i.base_offset <= fetch_offset]
-        return collect(self.indexes[below[-1] :], fetch_offset, upper_bound_offset)
-
-    def reset_index(self) -> None:
-        self.subject.reset()
-
-    def reopen(self) -> None:
-        self.roll(self.indexes.pop().base_offset)
-
-    def crash(self, lost_bytes: int) -> None:
-        if self.subject.exists:
-            self.disk.truncate(self.subject.path, max(0, self.subject.size - lost_bytes))
-        self.reopen()
-
-    def file(self) -> str:
-        return b"".join(e.encode() for e in self.subject).hex()
-
-    def read(self, content: str) -> list[AbortedTxn]:
-        return list(decode(bytes.fromhex(content)))
-
-    def state(self) -> spec.Log:
-        """What the files and the memory stand for."""
-        return spec.Log(
-            tuple(
-                spec.Index(
-                    i.base_offset,
-                    tuple(spec.AbortedTransaction(*e) for e in i),
-                    i.exists,
-                    i.last_offset,
-                    i.size % ENTRY.size,
-                )
-                for i in self.indexes
-            )
-        )

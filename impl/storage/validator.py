@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from crc32c import crc32c
 
-from kafkaspec.contract.machine import AnyBytes, ByName, Refused
+from kafkaspec.contract.machine import AnyBytes
 from kafkaspec.impl.storage import batch as v2
 from kafkaspec.spec.common.compression import CODEC_IDS, CODECS, compress, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.common.leader_rules import INVALID_TIMESTAMP, VALIDATION
 from kafkaspec.spec.common.record_reader import CORRUPT, INVALID
-from kafkaspec.spec.storage import validator as spec
 
 OFFSET_AND_SIZE = struct.Struct(">qi")
 MAGIC_AT = v2.MAGIC_AT
@@ -32,6 +31,9 @@ APPENDED = 8
 CODEC = 7
 OLD_LZ4 = 3
 OLD_CODECS = (1, 2, OLD_LZ4)
+UNSUPPORTED = "org.apache.kafka.common.errors.UnsupportedForMessageFormatException"
+IN = " in topic partition t-0"
+"""How messages end that name the partition."""
 DEFAULT_LZ4_FLAGS, DEFAULT_LZ4_CHECKSUM = b"\x60\x40", b"\x82"
 
 
@@ -285,13 +287,13 @@ class Validator:
         if entry.magic != first.magic:
             self.met("invalid_magic")
             words = f"Batch magic {entry.magic} is not the same as the first batch's magic byte {first.magic}"
-            raise InvalidRecords("VAL-6", INVALID, words + spec.IN)
+            raise InvalidRecords("VAL-6", INVALID, words + IN)
         if self.client and entry.header is not None:
             self.check_header(entry.header)
         if self.magic < v2.MAGIC and (entry.transactional or entry.producer[0] >= 0):
             kind = "Transactional" if entry.transactional else "Idempotent"
             words = f"{kind} records cannot be used with magic version {self.magic}"
-            raise InvalidRecords("VAL-8", spec.UNSUPPORTED, words)
+            raise InvalidRecords("VAL-8", UNSUPPORTED, words)
         rows = entry.rows()
         wrong: dict[int, str] = {}
         for n, r in enumerate(rows):
@@ -325,7 +327,7 @@ class Validator:
         else:
             return
         self.met(meter)
-        raise InvalidRecords("VAL-7", INVALID, words + spec.IN)
+        raise InvalidRecords("VAL-7", INVALID, words + IN)
 
     def record_error(self, entry: Entry, r: Row) -> str | None:
         """The clause for which a record is refused. Raises InvalidRecords. [VAL-9, VAL-10, VAL-12]"""
@@ -464,46 +466,3 @@ class Validator:
         wrapper, value = bytearray(), compress(self.target, bytes(out))
         put_old(wrapper, self.next_offset - 1, self.magic, self.largest, None, value, self.target | flag)
         return bytes(wrapper)
-
-
-# ---- beside the spec -------------------------------------------------------------------------------------------------
-class Driver(ByName):
-    """The validator, and what its last call counted."""
-
-    machine = spec.machine
-    refusals = {InvalidRecords: lambda e: Refused(e.clause, e.error, e.words)}
-    make: type[Validator] = Validator
-
-    def __init__(self) -> None:
-        self.reset({})
-
-    def reset(self, arguments: Mapping[str, Any]) -> None:
-        self.meters = spec.Meters()
-
-    def state(self) -> spec.Meters:
-        return self.meters
-
-    def validate(self, **asked: Any) -> spec.ValidationResult:
-        v = self.make(**asked)
-        try:
-            data = v.run()
-        finally:
-            self.meters = spec.Meters(**v.counts)
-        batches = tuple(shown(e) for e in entries(data))
-        return spec.ValidationResult(v.now, v.largest, v.changed, v.next_offset, v.memory, v.converted, data, batches)
-
-
-def shown(e: Entry) -> spec.WrittenBatch:
-    """A batch as recordings show it."""
-    offset = int.from_bytes(e.data[:8], "big", signed=True)
-    h = e.header
-    if h is not None:
-        return spec.WrittenBatch(
-            offset, e.magic, e.attributes, h.max_timestamp, h.leader_epoch, h.base_timestamp, h.last_offset_delta,
-            h.producer_id, h.producer_epoch, h.base_sequence, h.count, h.section()[0],
-        )  # fmt: skip
-    whole = old_message(e.data)
-    records = e.data[OLD_OVERHEAD[e.magic] - 2 * SIZE.size :]
-    if e.codec and whole.value is not None:
-        records = opened(e.codec, e.magic, whole.value)
-    return spec.WrittenBatch(offset, e.magic, e.attributes, whole.timestamp, -1, -1, 0, -1, -1, -1, 1, records)

@@ -34,12 +34,12 @@ WRITING = sorted(p.name.removesuffix("_written.py") for p in Path(__file__).pare
 def test_what_the_sound_implementation_writes_is_sound(name: str) -> None:
     """And it is something: a walk that writes nothing would find nothing wrong."""
     s = subsystem.find(name)
-    impl = s.layer("impl")
-    assert impl is not None
+    driver = s.layer("impl", "driver")
+    assert driver is not None
     how = written_of(s)
     bytes_written = 0
     for seed in range(3):
-        walk = walked(s.spec.machine, impl.Driver(), how, seed)
+        walk = walked(s.spec.machine, driver.Driver(), how, seed)
         assert walk.failed == ""
         files = how.files(walk)
         assert found(audited(files)) == ""

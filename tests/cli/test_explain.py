@@ -62,7 +62,7 @@ def test_what_is_loaded_for_a_clause_has_all_its_forms() -> None:
     """Only the subsystems whose texts name a clause are loaded for it: no other registers a form of it."""
     traceability.load()
     of = {f"{s.area}.{s.name}": s for s in subsystem.subsystems().values()}
-    roles = "|".join(subsystem.ROLES)
+    roles = "|".join(role for roles in subsystem.ROLES.values() for role in roles)
     at = {
         u: re.fullmatch(rf"kafkaspec\.\w+\.(\w+\.\w+?)(_({roles}))?", u.where.partition(":")[0])
         for u in clauses.all_uses()

@@ -14,6 +14,7 @@ import pytest
 from kafkaspec.cli import new
 from kafkaspec.cli.main import main
 from kafkaspec.contract.project import MARKER, PACKAGE, project
+from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import session
 from tests.test_clauses import alike
@@ -236,6 +237,7 @@ def test_spark_s_workers_get_the_project_too(mine: Path, tmp_path: Path, monkeyp
         (("../toy", "fence", "FEN"), "../toy: an area is at most 30 small letters"),
         (("common", "fence", "FEN"), "common: no area: what subsystems share stands there"),
         (("toy", "fence_trial", "FEN"), "fence_trial: the name means something else; take another"),
+        (("toy", "fence_driver", "FEN"), "fence_driver: the name means something else; take another"),
         (("toy", "released", "FEN"), "released: the name means something else; take another"),
         (("toy", "client", "FEN"), "client: Client is another class in the skeleton; take another name"),
         (("toy", "refinement_mapping", "FEN"), "refinement_mapping: RefinementMapping is another class"),
@@ -348,3 +350,11 @@ def test_the_skeleton_has_types(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "in 7 source files" in done.stdout
+
+
+def test_an_implementation_without_a_driver_is_told(tmp_path: Path) -> None:
+    """As it was before drivers had files of their own."""
+    new.write(new.texts(FENCE, tmp_path, ours=False), tmp_path)
+    (tmp_path / "impl" / "toy" / "fence_driver.py").unlink()
+    with pytest.raises(UserError, match=r"impl/toy/fence.py: there is no impl/toy/fence_driver.py"):
+        Subsystem("fence", "toy", tmp_path).pairs()

@@ -18,6 +18,7 @@ from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.impl.controller import timeline as impl
+from kafkaspec.impl.controller import timeline_driver
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
@@ -54,7 +55,7 @@ def do(state: Timeline, operation: str, /, **arguments: Any) -> tuple[Timeline, 
 
 def answered(*calls: tuple[str, dict[str, Any]]) -> tuple[Timeline, list[Any]]:
     """The spec's state after some calls, and its answers; the implementation's are the same."""
-    state, answers, driver = machine.initial(), list[Any](), impl.Driver()
+    state, answers, driver = machine.initial(), list[Any](), timeline_driver.Driver()
     for name, arguments in calls:
         state, answer = do(state, name, **arguments)
         assert outcome(driver.apply(name, arguments)) == outcome(answer), name
@@ -73,7 +74,7 @@ def after(*calls: tuple[str, dict[str, Any]]) -> Timeline:
 
 def test_spec_and_implementation_agree_on_seeded_walks() -> None:
     """They call every operation, and meet every refusal."""
-    driver = impl.Driver()
+    driver = timeline_driver.Driver()
     called: set[str] = set()
     refused: set[str] = set()
     for seed in range(60):
@@ -90,7 +91,7 @@ def test_spec_and_implementation_agree_on_seeded_walks() -> None:
 def test_what_the_tiers_show_is_the_spec_s_state() -> None:
     """Not what recordings show of it alone: the whole of it, every collection read through the tiers at every epoch."""
     for seed in range(20):
-        rng, driver = Random(seed), impl.Driver()
+        rng, driver = Random(seed), timeline_driver.Driver()
         init = draw_init(machine, rng.choice)
         state = machine.initial(**init)
         driver.reset(init)

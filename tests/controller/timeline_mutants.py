@@ -9,6 +9,7 @@ from typing import Any
 
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.impl.controller import timeline as impl
+from kafkaspec.impl.controller import timeline_driver
 from kafkaspec.language import LoadedModel, action, define, invariant, load, require
 from kafkaspec.models.controller import timeline as model
 from kafkaspec.models.controller.timeline import E, Epoch, Key, Value
@@ -83,17 +84,17 @@ def _always_adds(state: Timeline, value: int | None) -> Step[Timeline, bool]:
 # faults of the implementation
 
 
-def _driver(**parts: Any) -> Callable[[], impl.Driver]:
+def _driver(**parts: Any) -> Callable[[], timeline_driver.Driver]:
     """The driver with some of its parts replaced."""
 
-    def make() -> impl.Driver:
-        driver: impl.Driver = type("Faulty", (impl.Driver,), parts)()
+    def make() -> timeline_driver.Driver:
+        driver: timeline_driver.Driver = type("Faulty", (timeline_driver.Driver,), parts)()
         return driver
 
     return make
 
 
-def _tables(**methods: Any) -> Callable[[], impl.Driver]:
+def _tables(**methods: Any) -> Callable[[], timeline_driver.Driver]:
     """The driver with other methods in both kinds of hash tables."""
     return _driver(
         Map=type("Map", (impl.TimelineHashMap,), {"__slots__": (), **methods}),
@@ -101,7 +102,7 @@ def _tables(**methods: Any) -> Callable[[], impl.Driver]:
     )
 
 
-def _registry(**methods: Any) -> Callable[[], impl.Driver]:
+def _registry(**methods: Any) -> Callable[[], timeline_driver.Driver]:
     return _driver(Registry=type("Registry", (impl.SnapshotRegistry,), methods))
 
 
@@ -154,7 +155,7 @@ class _ExponentTable(impl.HashTable[Any, Any]):
         self.slots = [()] * _exponent(expected_size)
 
 
-def _capacity(driver: impl.Driver, expected_size: int) -> int:
+def _capacity(driver: timeline_driver.Driver, expected_size: int) -> int:
     return _exponent(expected_size)
 
 
@@ -769,18 +770,18 @@ def _looks_at_four(table: Any, value: Any, epoch: int = LATEST_EPOCH) -> bool:
     return any(v == value for _, v in list(table.items(epoch))[:4])
 
 
-def _capacity_in_32_bits(driver: impl.Driver, expected_size: int) -> int:
+def _capacity_in_32_bits(driver: timeline_driver.Driver, expected_size: int) -> int:
     return impl.capacity_for(max(0, signed(4 * expected_size, 32) // 4))
 
 
-def _capacity_as_float(driver: impl.Driver, expected_size: int) -> int:
+def _capacity_as_float(driver: timeline_driver.Driver, expected_size: int) -> int:
     """By a float of 24 bits, as Kafka's own was."""
     return impl.capacity_for(int(unpack("f", pack("f", expected_size))[0]))
 
 
-def _nothing_is_all(driver: impl.Driver, count: int) -> int:
+def _nothing_is_all(driver: timeline_driver.Driver, count: int) -> int:
     """A count of 0 is none."""
-    return impl.Driver.iterator_next(driver, count or 2**31)
+    return timeline_driver.Driver.iterator_next(driver, count or 2**31)
 
 
 RARE = [

@@ -103,7 +103,7 @@ def test_the_tutorial_s_code_has_the_project_s_style(tmp_path: Path, generate: M
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-ROLES = {"spec": subsystem.ROLES, "tests": ("mutants", "written")}
+ROLES = {**subsystem.ROLES, "tests": ("mutants", "written")}
 """By their folder: what stands behind the name in a file of a subsystem, beside the file of the name alone."""
 
 

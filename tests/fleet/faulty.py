@@ -18,14 +18,14 @@ class Toy(Subsystem):
 
     driver: type[toy.Driver] = toy.Driver
 
-    def layer(self, layer: str) -> ModuleType | None:
+    def layer(self, layer: str, role: str = "") -> ModuleType | None:
         how = RefinementMapping(ToyQueue, {"V": 2, "L": 2}, _to_model, lambda *_: None, init={"capacity": 2})
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=toy.machine),
-            "trial": SimpleNamespace(COVERAGE=how),
-            "impl": SimpleNamespace(Driver=self.driver),
+            "spec trial": SimpleNamespace(COVERAGE=how),
+            "impl driver": SimpleNamespace(Driver=self.driver),
         }
-        return cast(ModuleType | None, modules.get(layer))
+        return cast(ModuleType | None, modules.get(f"{layer} {role}".strip()))
 
 
 def _to_model(state: toy.Queue) -> Mapping[str, Any] | None:

@@ -101,11 +101,13 @@ def test_rows_that_workers_wrote_elsewhere_are_missed(tmp_path: Path, monkeypatc
 class BrokenSpec(Toy):
     """The toy, with a spec that breaks its own contract."""
 
-    def layer(self, layer: str) -> ModuleType | None:
+    def layer(self, layer: str, role: str = "") -> ModuleType | None:
         broken = with_fault(
             toy.machine, "pop", lambda state: Step(state, 5 if state.items else Refused("TOY-5", toy.EMPTY))
         )
-        return cast(ModuleType, SimpleNamespace(machine=broken)) if layer == "spec" else super().layer(layer)
+        if (layer, role) == ("spec", ""):
+            return cast(ModuleType, SimpleNamespace(machine=broken))
+        return super().layer(layer, role)
 
 
 def test_a_spec_that_breaks_its_contract_is_a_failure_too(tmp_path: Path) -> None:

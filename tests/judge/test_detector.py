@@ -29,12 +29,12 @@ class Toy(Subsystem):
     driver: type[Driver] = toy.Driver
     machine: Machine[Any] = toy.machine
 
-    def layer(self, layer: str) -> ModuleType | None:
+    def layer(self, layer: str, role: str = "") -> ModuleType | None:
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=self.machine, PREFIX="TOY", TITLE="Toy"),
-            "impl": SimpleNamespace(Driver=self.driver),
+            "impl driver": SimpleNamespace(Driver=self.driver),
         }
-        return cast(ModuleType | None, modules.get(layer))
+        return cast(ModuleType | None, modules.get(f"{layer} {role}".strip()))
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 import sys
 
-from kafkaspec.impl.storage import producer_state as impl
+from kafkaspec.impl.storage import producer_state_driver
 from kafkaspec.judge.serve import serve
 from kafkaspec.spec.storage.producer_state import machine
 
 
-class Fourteens(impl.Driver):
+class Fourteens(producer_state_driver.Driver):
     """Its guards are 1400, 1386, 1372, ..."""
 
     def guard(self, n: int) -> int:

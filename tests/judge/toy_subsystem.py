@@ -25,12 +25,12 @@ class JudgedToy(Subsystem):
 
     machine = build(toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY)
 
-    def layer(self, layer: str) -> ModuleType | None:
+    def layer(self, layer: str, role: str = "") -> ModuleType | None:
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=self.machine, TITLE="Toy", PREFIX="TOY"),
-            "trial": SimpleNamespace(REFINEMENTS=(HOW,)),
+            "spec trial": SimpleNamespace(REFINEMENTS=(HOW,)),
         }
-        return cast(ModuleType | None, modules.get(layer))
+        return cast(ModuleType | None, modules.get(f"{layer} {role}".strip()))
 
 
 TOY = JudgedToy("toy", "lockstep")

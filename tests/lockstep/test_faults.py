@@ -234,14 +234,14 @@ def test_what_a_fault_evaluates_must_have_a_value(name: str) -> None:
 
 
 class CupSubsystem(Subsystem):
-    def layer(self, layer: str) -> ModuleType | None:
+    def layer(self, layer: str, role: str = "") -> ModuleType | None:
         pinned = [Expectation(m, SIZES, 21, 39, 6, deadlock=True) for m in (Cups, Watched)]
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=SimpleNamespace()),
             "models": SimpleNamespace(MODELS=pinned),
             "proofs": SimpleNamespace(PROOFS=[Proof(Cups, explored_at={"Cup": 1, "M": 1})]),
         }
-        return cast(ModuleType | None, modules.get(layer))
+        return cast(ModuleType | None, modules.get(f"{layer} {role}".strip()))
 
 
 CUPS = CupSubsystem("cups", "lockstep")

@@ -46,12 +46,12 @@ class ToySubsystem(Subsystem):
 
     recordings: tuple[Recording, ...] = ()
 
-    def layer(self, layer: str) -> ModuleType | None:
+    def layer(self, layer: str, role: str = "") -> ModuleType | None:
         modules: dict[str, Any] = {
             "spec": SimpleNamespace(machine=toy.machine),
-            "impl": SimpleNamespace(Driver=toy.Driver),
+            "impl driver": SimpleNamespace(Driver=toy.Driver),
         }
-        return cast(ModuleType | None, modules.get(layer))
+        return cast(ModuleType | None, modules.get(f"{layer} {role}".strip()))
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_explorer_judges_models(monkeypatch: pytest.MonkeyPatch, subsystem: 
     pinned = Expectation(ToyQueue, sizes, distinct=56, generated=202, depth=8)
     models = SimpleNamespace(MODELS=[pinned])
     whole = ToySubsystem.layer
-    monkeypatch.setattr(ToySubsystem, "layer", lambda self, name: models if name == "models" else whole(self, name))
+    monkeypatch.setattr(ToySubsystem, "layer", lambda self, *of: models if of == ("models",) else whole(self, *of))
     assert pinned.run().why == ""
     forgets = Mutant("forgets to save", ("TOY-7",), "save copies nothing", "model", lambda: ForgetsToSave)
     every = Counter(m.name for m in mutants_of(subsystem))

@@ -10,6 +10,7 @@ from unittest.mock import patch
 from kafkaspec.contract.machine import Json, Machine, Refused, Step
 from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.management import checkpoints as impl
+from kafkaspec.impl.management import checkpoints_driver
 from kafkaspec.impl.management.checkpoints import CheckpointFile, Checkpoints, TopicPartition
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.management import checkpoints as model
@@ -21,10 +22,10 @@ from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.management import checkpoints as spec
 
 
-def _patched(module: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
+def _patched(module: Any = impl, **functions: Any) -> Callable[[], checkpoints_driver.Driver]:
     """The driver with other functions in a module, while it is called."""
 
-    class Faulty(impl.Driver):
+    class Faulty(checkpoints_driver.Driver):
         def reset(self, arguments: Mapping[str, Any]) -> None:
             with patch.multiple(module, **functions):
                 super().reset(arguments)
@@ -36,18 +37,18 @@ def _patched(module: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
     return Faulty
 
 
-def _checkpoint(**methods: Any) -> Callable[[], impl.Driver]:
+def _checkpoint(**methods: Any) -> Callable[[], checkpoints_driver.Driver]:
     """The driver with other checkpoint files."""
     return _patched(CheckpointFile=type("Faulty", (CheckpointFile,), methods))
 
 
-def _broker(**methods: Any) -> Callable[[], impl.Driver]:
+def _broker(**methods: Any) -> Callable[[], checkpoints_driver.Driver]:
     """The driver with another broker."""
     broker = type("Faulty", (Checkpoints,), methods)
-    return type("FaultyDriver", (impl.Driver,), {"checkpoints_class": broker})
+    return type("FaultyDriver", (checkpoints_driver.Driver,), {"checkpoints_class": broker})
 
 
-def _log(**methods: Any) -> Callable[[], impl.Driver]:
+def _log(**methods: Any) -> Callable[[], checkpoints_driver.Driver]:
     return _patched(impl.CheckpointedLog, **methods)
 
 

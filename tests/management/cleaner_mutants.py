@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.impl.management import cleaner as impl
+from kafkaspec.impl.management import cleaner_driver
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.management import cleaner as model
@@ -26,21 +27,21 @@ from kafkaspec.spec.management import cleaner as spec
 # ---- faults of the implementation
 
 
-def _manager(**methods: Any) -> Callable[[], impl.Driver]:
+def _manager(**methods: Any) -> Callable[[], cleaner_driver.Driver]:
     """The driver with other methods in its manager."""
 
-    def make() -> impl.Driver:
+    def make() -> cleaner_driver.Driver:
         manager = type("Faulty", (impl.LogCleanerManager,), methods)
-        driver: impl.Driver = type("FaultyDriver", (impl.Driver,), {"manager_class": manager})()
+        driver: cleaner_driver.Driver = type("FaultyDriver", (cleaner_driver.Driver,), {"manager_class": manager})()
         return driver
 
     return make
 
 
-def _patched(module: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
+def _patched(module: Any = impl, **functions: Any) -> Callable[[], cleaner_driver.Driver]:
     """The driver with other functions in a module, while it is called."""
 
-    class Faulty(impl.Driver):
+    class Faulty(cleaner_driver.Driver):
         def reset(self, arguments: Mapping[str, Any]) -> None:
             with patch.multiple(module, **functions):
                 super().reset(arguments)
@@ -240,13 +241,13 @@ def _maintains_one_directory(self: Manager) -> None:
         self.uncleanable[directory] = {p for p in self.uncleanable[directory] if p in self.logs}
 
 
-def _rolls_late(self: impl.MemoryLog, now: int, size: int) -> None:
+def _rolls_late(self: cleaner_driver.MemoryLog, now: int, size: int) -> None:
     fits, self.segment_bytes = self.segment_bytes, self.segment_bytes + size
     _append(self, now, size)
     self.segment_bytes = fits
 
 
-_append = impl.MemoryLog.append
+_append = cleaner_driver.MemoryLog.append
 
 
 def _counts_timestamps_of_0(log: impl.CleanableLog, first_dirty_offset: int, now: int) -> int:
@@ -609,7 +610,9 @@ MUTANTS = [
         _manager(deletable_logs=_only_with_delete),
         "KAFKA-7400",
     ),
-    of_impl("rolls late", "CLN-32", "one batch beyond segment.bytes", _patched(impl.MemoryLog, append=_rolls_late)),
+    of_impl(
+        "rolls late", "CLN-32", "one batch beyond segment.bytes", _patched(cleaner_driver.MemoryLog, append=_rolls_late)
+    ),
     of_spec(
         "what is aborted can be resumed",
         "CLN-14 CLN-1 CLN-17",
@@ -710,7 +713,7 @@ SURVIVORS = {
 _offsets_of, _delay, _append = (
     impl.cleanable_offsets,
     impl.compaction_delay_ms,
-    impl.MemoryLog.append,
+    cleaner_driver.MemoryLog.append,
 )
 
 
@@ -799,7 +802,7 @@ def _keeps_a_pause(self: Manager, partitions: Iterable[TopicPartition]) -> None:
             self.in_progress[partition] = impl.LogCleaningPaused(1)
 
 
-def _waits_in_32_bits(self: impl.MemoryLog, now: int, size: int) -> None:
+def _waits_in_32_bits(self: cleaner_driver.MemoryLog, now: int, size: int) -> None:
     """How long a segment has waited wraps after 25 days."""
     active = self.segments[-1]
     waited = now - active.first_batch_timestamp
@@ -811,7 +814,7 @@ def _waits_in_32_bits(self: impl.MemoryLog, now: int, size: int) -> None:
     active.first_batch_timestamp = first
 
 
-def _as_old_as_allowed(self: impl.MemoryLog, now: int, size: int) -> None:
+def _as_old_as_allowed(self: cleaner_driver.MemoryLog, now: int, size: int) -> None:
     """A segment rolls when it is as old as it may be."""
     active = self.segments[-1]
     first, active.first_batch_timestamp = active.first_batch_timestamp, active.first_batch_timestamp - bool(active.size)
@@ -866,13 +869,13 @@ RARE = [
         "waits of 32 bits",
         "CLN-32",
         "a segment that waited 25 days does not roll",
-        _patched(impl.MemoryLog, append=_waits_in_32_bits),
+        _patched(cleaner_driver.MemoryLog, append=_waits_in_32_bits),
     ),
     of_impl(
         "as old as allowed",
         "CLN-32",
         "a segment rolls a millisecond early",
-        _patched(impl.MemoryLog, append=_as_old_as_allowed),
+        _patched(cleaner_driver.MemoryLog, append=_as_old_as_allowed),
     ),
 ]
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""

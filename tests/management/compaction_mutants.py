@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 from kafkaspec.audits.management import compaction as audit
+from kafkaspec.audits.management import compaction_driver
 from kafkaspec.audits.management.compaction import CompactionCheck, Keys
 from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.impl.common.rows import ABORT
@@ -22,10 +23,10 @@ from kafkaspec.spec.common.record_format import CONTROL
 from kafkaspec.spec.management import compaction as spec
 
 
-def _patched(**functions: Any) -> audit.Driver:
+def _patched(**functions: Any) -> compaction_driver.Driver:
     """The driver with other functions in the audit's module, while it is called."""
 
-    class Faulty(audit.Driver):
+    class Faulty(compaction_driver.Driver):
         def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
             with patch.multiple(audit, **functions):
                 return super().apply(name, arguments)
@@ -33,15 +34,15 @@ def _patched(**functions: Any) -> audit.Driver:
     return Faulty()
 
 
-def _check(**methods: Any) -> Callable[[], audit.Driver]:
+def _check(**methods: Any) -> Callable[[], compaction_driver.Driver]:
     """The driver with other methods in its check."""
     return lambda: _patched(CompactionCheck=type("Faulty", (CompactionCheck,), methods))
 
 
-def _keys(**methods: Any) -> Callable[[], audit.Driver]:
+def _keys(**methods: Any) -> Callable[[], compaction_driver.Driver]:
     """The driver with other methods in its table of keys, which has room for two."""
 
-    def make() -> audit.Driver:
+    def make() -> compaction_driver.Driver:
         keys = type("Faulty", (Keys,), {"__init__": lambda self, *_: Keys.__init__(self, 2), **methods})
         return _check(keys_class=keys)()
 
@@ -235,7 +236,7 @@ MUTANTS = [
 """Faults written by hand."""
 
 
-def _collided() -> audit.Driver:
+def _collided() -> compaction_driver.Driver:
     faulty = type("Faulty", (CompactionCheck,), {"confirmed": _collides})
     return _patched(_groups=_pairs_of_all, CompactionCheck=faulty)
 

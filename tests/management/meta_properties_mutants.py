@@ -10,14 +10,15 @@ from unittest.mock import patch
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.management import meta_properties as impl
+from kafkaspec.impl.management import meta_properties_driver
 from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
 from kafkaspec.spec.management import meta_properties as spec
 
 
-def _patched(target: Any = impl, **functions: Any) -> Callable[[], impl.Driver]:
+def _patched(target: Any = impl, **functions: Any) -> Callable[[], meta_properties_driver.Driver]:
     """The driver with other functions, while it is called."""
 
-    class Faulty(impl.Driver):
+    class Faulty(meta_properties_driver.Driver):
         def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
             with patch.multiple(target, **functions):
                 return super().apply(name, arguments)

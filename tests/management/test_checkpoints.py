@@ -18,6 +18,7 @@ from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.management import checkpoints as impl
+from kafkaspec.impl.management import checkpoints_driver
 from kafkaspec.impl.management.checkpoints import (
     CheckpointFile,
     CheckpointUnreadable,
@@ -41,12 +42,12 @@ from tests.layers import a_row_of_verify, walked
 
 
 def test_long_walks_cover_every_operation() -> None:
-    walked(machine, impl.Driver, seeds=20, steps=150)
+    walked(machine, checkpoints_driver.Driver, seeds=20, steps=150)
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    driver = impl.Driver()
+    driver = checkpoints_driver.Driver()
     pair = Pair(machine, driver, {})
     for _ in range(20):
         op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))

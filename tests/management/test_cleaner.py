@@ -12,6 +12,7 @@ from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.management import cleaner as impl
+from kafkaspec.impl.management import cleaner_driver
 from kafkaspec.impl.management.checkpoints import TopicPartition
 from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.models.management.cleaner import MODELS
@@ -29,13 +30,13 @@ from tests.layers import a_row_of_verify, abstracts, walked
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=30, steps=150)
+    covered = walked(machine, cleaner_driver.Driver, seeds=30, steps=150)
     assert {"doneCleaning CLN-15", "abortCleaning CLN-11", "checkCleaningAborted CLN-17"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    abstracts(data, machine, impl.Driver(), impl.Driver.state)
+    abstracts(data, machine, cleaner_driver.Driver(), cleaner_driver.Driver.state)
 
 
 @a_row_of_verify
@@ -300,7 +301,7 @@ def test_a_segment_is_rolled_before_an_offset_lies_too_far_above_its_base(end: i
     state, answers = run(change, appended)
     assert [s.base_offset for s in state.logs["c-0"].segments] == bases
     assert answers[-1] == end + 1
-    driver = impl.Driver()
+    driver = cleaner_driver.Driver()
     driver.reset({})
     for name, arguments in (change, appended):
         op = machine.find(name)
@@ -343,7 +344,7 @@ def test_an_unreadable_directory_is_reported_and_the_manager_goes_on() -> None:
     disk = SimulatedDisk()
     manager = impl.LogCleanerManager({}, ["dir0", "dir1"], disk)
     disk.write("dir0/cleaner-offset-checkpoint", b"1\n0\n")
-    manager.logs[P] = impl.MemoryLog("dir1", True, False, 0, LONG_MAX, 0.5, 1000)
+    manager.logs[P] = cleaner_driver.MemoryLog("dir1", True, False, 0, LONG_MAX, 0.5, 1000)
     manager.update_checkpoints("dir1", {P: 3})
     manager.update_checkpoints("dir0", {P: 4})
     assert manager.all_cleaner_checkpoints() == {P: 3}

@@ -19,7 +19,9 @@ from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Severity
 from kafkaspec.audits.common.findings import MOST_FINDINGS
 from kafkaspec.audits.management import compaction as audit
+from kafkaspec.audits.management import compaction_driver
 from kafkaspec.audits.management.compaction import AUDIT, KEY, CompactionCheck, Keys
+from kafkaspec.audits.management.compaction_driver import Driver, _folder, findings_in, found_in, laid_out
 from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
@@ -33,7 +35,7 @@ from kafkaspec.spec.management.compaction import machine
 
 def test_long_walks() -> None:
     for seed in range(3):
-        walked = walk(machine, audit.Driver(), seed, 80)
+        walked = walk(machine, Driver(), seed, 80)
         assert walked.failure is None, str(walked.failure)
 
 
@@ -42,7 +44,7 @@ def test_little_room_makes_no_difference() -> None:
     small = type("Small", (CompactionCheck,), {"keys_class": few})
     with patch.object(audit, "CompactionCheck", small):
         for seed in range(2):
-            walked = walk(machine, audit.Driver(), seed, 50)
+            walked = walk(machine, Driver(), seed, 50)
             assert walked.failure is None, str(walked.failure)
 
 
@@ -90,7 +92,7 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
     for end, capacity in rounds:
         cleaned = spec.clean(log, point, max(point, min(end, decided)), capacity)
         log, point = cleaned.log, cleaned.point
-    assert audit.findings_in(log, 0, point) == []
+    assert findings_in(log, 0, point) == []
     undone = spec._aborted_batches(before)
     last = {r.key: r for b in before if b.base_offset not in undone for r in b.records if r.key and r.offset < point}
     left = {r for b in log for r in b.records}
@@ -106,9 +108,9 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
 @pytest.mark.clause("CMP-8")
 def test_what_a_cleaned_log_may_hold() -> None:
     """Gaps, empty batches, markers without data, tombstones, a key below and above the point."""
-    assert audit.findings_in(compaction_trial._CLEAN, 0, 16) == []
-    assert [f.offset for f in audit.findings_in(compaction_trial._CLEAN, 0, 17)] == [12]
-    assert [f.offset for f in audit.findings_in(compaction_trial._CLEAN, 0, 18)] == [12, 16]
+    assert findings_in(compaction_trial._CLEAN, 0, 16) == []
+    assert [f.offset for f in findings_in(compaction_trial._CLEAN, 0, 17)] == [12]
+    assert [f.offset for f in findings_in(compaction_trial._CLEAN, 0, 18)] == [12, 16]
 
 
 # ---- findings
@@ -116,7 +118,7 @@ def test_what_a_cleaned_log_may_hold() -> None:
 
 @pytest.mark.clause("CMP-2")
 def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
-    (f,) = audit.findings_in(
+    (f,) = findings_in(
         [[0, 0, "data", -1, [[0, "a", "1"]]], [5, 6, "data", -1, [[5, "b", None], [6, "a", None]]]], 0, 7
     )
     assert (f.severity, f.clause, f.position, f.offset) == (Severity.WARNING, "CMP-2", 0, 0)
@@ -128,7 +130,7 @@ def test_a_key_twice_is_found_at_both_places(tmp_path: Path) -> None:
 @pytest.mark.clause("CMP-2")
 def test_many_findings_are_cut_short() -> None:
     rows = [[n, n, "data", -1, [[n, "abc"[n % 3], "v"]]] for n in range(100)]
-    assert len(audit.findings_in(rows, 0, 100)) == MOST_FINDINGS
+    assert len(findings_in(rows, 0, 100)) == MOST_FINDINGS
 
 
 @pytest.mark.clause("CMP-2")
@@ -140,8 +142,8 @@ def test_a_collision_of_hashes_is_no_finding() -> None:
     colliding = type("Colliding", (Keys,), {"add": one_hash})
     check = type("Check", (CompactionCheck,), {"keys_class": colliding})
     with patch.object(audit, "CompactionCheck", check):
-        assert audit.findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
-        (f,) = audit.findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
+        assert findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abcd")], 0, 4) == []
+        (f,) = findings_in([[n, n, "data", -1, [[n, k, "v"]]] for n, k in enumerate("abca")], 0, 4)
         assert f.offset == 0
 
 
@@ -157,9 +159,9 @@ def test_no_key_and_an_aborted_transaction() -> None:
         [5, 5, "txn", 7, [[5, "c", "1"]]],
         [6, 6, "commit", 7, []],
     ]
-    assert [(f.clause, f.offset) for f in audit.findings_in(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
-    assert audit.findings_in(rows, 2, 7) == []
-    assert audit.findings_in(rows, 0, 0) == []
+    assert [(f.clause, f.offset) for f in findings_in(rows, 0, 7)] == [("CMP-3", 0), ("CMP-4", 1)]
+    assert findings_in(rows, 2, 7) == []
+    assert findings_in(rows, 0, 0) == []
 
 
 @pytest.mark.clause("CMP-4", "CMP-5", "CMP-10")
@@ -169,8 +171,8 @@ def test_a_batch_around_what_is_promised_counts_by_its_records(end: str, clause:
     around = [0, 9, "txn", 7, [[0, "a", "1"], [9, "b", "1"]]]
     with_one = [0, 9, "txn", 7, [[0, "a", "1"], [5, "c", "1"], [9, "b", "1"]]]
     behind = [10, 10, end, 7, []]
-    assert audit.findings_in([around, behind], 3, 8) == []
-    assert [(f.clause, f.offset) for f in audit.findings_in([with_one, behind], 3, 8)] == [(clause, 0)]
+    assert findings_in([around, behind], 3, 8) == []
+    assert [(f.clause, f.offset) for f in findings_in([with_one, behind], 3, 8)] == [(clause, 0)]
 
 
 @pytest.mark.clause("CMP-10")
@@ -184,7 +186,7 @@ def test_a_transaction_without_a_marker() -> None:
     ]
 
     def found(batches: list[Any], start: int, point: int) -> list[tuple[str, int | None]]:
-        return [(f.clause, f.offset) for f in audit.findings_in(batches, start, point)]
+        return [(f.clause, f.offset) for f in findings_in(batches, start, point)]
 
     assert found(rows, 0, 1) == found(rows, 0, 5) == [("CMP-10", 0)]
     assert found(rows, 0, 6) == [("CMP-10", 0), ("CMP-10", 5)]
@@ -199,7 +201,7 @@ def test_a_transaction_without_a_marker() -> None:
 def test_what_cannot_be_read_may_have_held_the_marker(damage: str) -> None:
     log = from_json(spec.Log, [[0, 0, "txn", 7, [[0, "a", "1"]]], [1, 1, "data", -1, [[1, "b", "1"]]]])
     for altered in (False, True):
-        (listed,) = audit.laid_out(log, 1, Path(audit._folder().name))
+        (listed,) = laid_out(log, 1, Path(_folder().name))
         chunk, ending = listed.read
         assert isinstance(chunk, Chunk)
         assert isinstance(ending, Ending)
@@ -207,18 +209,18 @@ def test_what_cannot_be_read_may_have_held_the_marker(damage: str) -> None:
             ending = replace(ending, reason="torn")
         elif altered:
             chunk.batches[damage][1] = 1
-        found = audit.found_in([listed._replace(read=(chunk, ending))], log, 0, 1)
+        found = found_in([listed._replace(read=(chunk, ending))], log, 0, 1)
         assert [f.clause for f in found] == ([] if altered else ["CMP-10"])
 
 
 @pytest.mark.clause("CMP-11")
 def test_two_batches_without_records() -> None:
     rows = [[0, 1, "data", 7, []], [2, 2, "txn", 8, []], [3, 3, "commit", 8, []], [4, 5, "data", 7, []]]
-    assert audit.findings_in(rows, 0, 6) == []
-    (f,) = audit.findings_in([*rows, [6, 6, "data", -1, []]], 0, 7)
+    assert findings_in(rows, 0, 6) == []
+    (f,) = findings_in([*rows, [6, 6, "data", -1, []]], 0, 7)
     assert (f.clause, f.position, f.offset, f.severity) == ("CMP-11", 0, 0, Severity.WARNING)
     assert "another one at offset 4" in f.message
-    assert audit.findings_in([*rows, [6, 6, "data", -1, []]], 2, 7) == []
+    assert findings_in([*rows, [6, 6, "data", -1, []]], 2, 7) == []
 
 
 @pytest.mark.clause("CMP-11")
@@ -226,12 +228,12 @@ def test_two_batches_without_records() -> None:
 def test_a_last_sequence_of_an_earlier_epoch(topic_id: str | None, expected: int) -> None:
     """Kafka before 2.3 compared sequences alone."""
     log = from_json(spec.Log, [[0, 1, "data", 7, []], [2, 3, "data", 7, []], [4, 4, "data", -1, [[4, "a", "1"]]]])
-    (listed,) = audit.laid_out(log, 1, Path(audit._folder().name))
+    (listed,) = laid_out(log, 1, Path(_folder().name))
     chunk = listed.read[0]
     assert isinstance(chunk, Chunk)
     chunk.batches["base_sequence"][:2] = 0
-    with patch.object(audit, "Log", partial(Log, topic_id=topic_id)):
-        assert len(audit.found_in([listed], log, 0, 5)) == expected
+    with patch.object(compaction_driver, "Log", partial(Log, topic_id=topic_id)):
+        assert len(found_in([listed], log, 0, 5)) == expected
 
 
 def test_where_the_check_applies() -> None:
@@ -300,6 +302,6 @@ def test_a_check_that_changes_what_was_read_is_noticed() -> None:
             return super().chunk(segment, chunk)
 
     with patch.object(audit, "CompactionCheck", Forgets):
-        failure = walk(machine, audit.Driver(), 0, 100).failure
+        failure = walk(machine, Driver(), 0, 100).failure
     assert failure is not None
     assert "read-only" in failure.why

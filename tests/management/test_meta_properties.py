@@ -17,6 +17,7 @@ from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.management import meta_properties as impl
+from kafkaspec.impl.management import meta_properties_driver
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.spec.management import meta_properties as spec
 from kafkaspec.spec.management import meta_properties_trial
@@ -28,7 +29,7 @@ D, E = "Wz2UP7E_QO2kiOpi3I8jIQ", "Xz2UP7E_QO2kiOpi3I8jIQ"
 
 
 def test_long_walks_cover_every_operation() -> None:
-    walked(machine, impl.Driver, seeds=10, steps=150)
+    walked(machine, meta_properties_driver.Driver, seeds=10, steps=150)
 
 
 @a_row_of_verify

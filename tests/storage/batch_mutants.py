@@ -13,7 +13,8 @@ from crc32c import crc32c
 from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.storage import batch as impl
-from kafkaspec.impl.storage.batch import Batch, Driver, Encoder, InvalidRecords, Malformed, Record
+from kafkaspec.impl.storage.batch import Batch, Encoder, InvalidRecords, Malformed, Record
+from kafkaspec.impl.storage.batch_driver import Driver
 from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
 from kafkaspec.spec.common import record_format as fmt

@@ -8,8 +8,10 @@ from typing import Any
 from unittest.mock import patch
 
 from kafkaspec.audits.storage import leader_epochs as audit
+from kafkaspec.audits.storage import leader_epochs_driver as audit_driver
 from kafkaspec.contract.machine import Driver, Json, Machine, Refused
 from kafkaspec.impl.storage import leader_epochs as impl
+from kafkaspec.impl.storage import leader_epochs_driver as impl_driver
 from kafkaspec.impl.storage.leader_epochs import EpochEnd, EpochEntry, LeaderEpochCache, LeaderEpochCheckpoint
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import leader_epochs as model
@@ -23,32 +25,32 @@ File = LeaderEpochCheckpoint
 UNKNOWN = EpochEnd(-1, -1)
 
 
-def _cache(**methods: Any) -> Callable[[], impl.Driver]:
+def _cache(**methods: Any) -> Callable[[], impl_driver.Driver]:
     """The driver with other methods in its cache."""
 
-    def make() -> impl.Driver:
+    def make() -> impl_driver.Driver:
         cache = type("Faulty", (Cache,), methods)
-        driver: impl.Driver = type("FaultyDriver", (impl.Driver,), {"cache_class": cache})()
+        driver: impl_driver.Driver = type("FaultyDriver", (impl_driver.Driver,), {"cache_class": cache})()
         return driver
 
     return make
 
 
-def _file(**methods: Any) -> Callable[[], impl.Driver]:
+def _file(**methods: Any) -> Callable[[], impl_driver.Driver]:
     """The driver with other methods in its checkpoint."""
 
-    def make() -> impl.Driver:
+    def make() -> impl_driver.Driver:
         file = type("Faulty", (File,), methods)
-        driver: impl.Driver = type("FaultyDriver", (impl.Driver,), {"checkpoint_class": file})()
+        driver: impl_driver.Driver = type("FaultyDriver", (impl_driver.Driver,), {"checkpoint_class": file})()
         return driver
 
     return make
 
 
 def _patched(module: Any = impl, **functions: Any) -> Callable[[], Driver]:
-    """A module's driver with other functions in the module, while it is called."""
+    """The driver of the implementation, or of the audit, with other functions in the module, while it is called."""
 
-    class Faulty(module.Driver):  # type: ignore[misc]
+    class Faulty(impl_driver.Driver if module is impl else audit_driver.Driver):  # type: ignore[misc]
         def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
             with patch.multiple(module, **functions):
                 answer: Json | Refused = super().apply(name, arguments)
@@ -548,7 +550,7 @@ def _none_announced(data: bytes) -> list[EpochEntry]:
 _encode = impl.encode
 
 
-class _OneWaits(impl.Driver):
+class _OneWaits(impl_driver.Driver):
     """A write forgets what was scheduled, as if it had been that."""
 
     def assign(self, epoch: int, start_offset: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.storage import log_loader as impl
+from kafkaspec.impl.storage import log_loader_driver
 from kafkaspec.impl.storage.log_loader import LoadedOffsets, LogLoader, Replacement
 from kafkaspec.impl.storage.producer_state import ProducerStateManager
 from kafkaspec.impl.storage.segment import NoIndexFile, Segment
@@ -24,14 +25,14 @@ from kafkaspec.spec.storage.log_loader import CLEANED, DELETED, INDEX, LOG, SWAP
 # ---- faults of the implementation
 
 
-def _loader(**methods: Any) -> Callable[[], impl.Driver]:
+def _loader(**methods: Any) -> Callable[[], log_loader_driver.Driver]:
     loader = type("Faulty", (LogLoader,), methods)
-    return type("FaultyDriver", (impl.Driver,), {"loader_class": loader})
+    return type("FaultyDriver", (log_loader_driver.Driver,), {"loader_class": loader})
 
 
-def _replacement(**methods: Any) -> Callable[[], impl.Driver]:
+def _replacement(**methods: Any) -> Callable[[], log_loader_driver.Driver]:
     replacement = type("Faulty", (Replacement,), methods)
-    return type("FaultyDriver", (impl.Driver,), {"replacement_class": replacement})
+    return type("FaultyDriver", (log_loader_driver.Driver,), {"replacement_class": replacement})
 
 
 def _keeps_the_deleted(self: LogLoader) -> list[str]:
@@ -495,7 +496,7 @@ RARE = [
         "two are deleted",
         "LDR-14",
         "a third old segment keeps its name",
-        lambda: type("FaultyDriver", (impl.Driver,), {"replacement_class": _ThreeAtMost})(),
+        lambda: type("FaultyDriver", (log_loader_driver.Driver,), {"replacement_class": _ThreeAtMost})(),
     ),
 ]
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""

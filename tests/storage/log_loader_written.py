@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import unpack_from
 
-from kafkaspec.impl.storage.log_loader import DIRECTORY
+from kafkaspec.impl.storage.log_loader_driver import DIRECTORY
 from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd
 
 

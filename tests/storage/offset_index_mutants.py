@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from kafkaspec.audits.common.index_evidence import State
 from kafkaspec.audits.storage import offset_index as audit
+from kafkaspec.audits.storage import offset_index_driver as audit_driver
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.impl.common.mapped_index import Corrupt, Overflow, TooShort
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import offset_index as impl
+from kafkaspec.impl.storage import offset_index_driver as impl_driver
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import offset_index as model
 from kafkaspec.models.storage.offset_index import N, Phase, Slot
@@ -29,12 +31,12 @@ Index = impl.OffsetIndex
 # ---- faults of the implementation
 
 
-def _index(**attributes: Any) -> Callable[[], impl.Driver]:
+def _index(**attributes: Any) -> Callable[[], impl_driver.Driver]:
     """The driver over an index with other methods."""
 
-    def make() -> impl.Driver:
+    def make() -> impl_driver.Driver:
         faulty = type("Faulty", (Index,), attributes)
-        driver: impl.Driver = type("FaultyDriver", (impl.Driver,), {"index_class": faulty})()
+        driver: impl_driver.Driver = type("FaultyDriver", (impl_driver.Driver,), {"index_class": faulty})()
         return driver
 
     return make
@@ -192,10 +194,10 @@ class _ForgetsTheEnd(audit.OffsetIndexCheck):
         self.state[self.state == State.BEYOND] = State.TRUE
 
 
-def _audited(check: type[audit.OffsetIndexCheck]) -> Callable[[], audit.Driver]:
-    class Faulty(audit.Driver):
+def _audited(check: type[audit.OffsetIndexCheck]) -> Callable[[], audit_driver.Driver]:
+    class Faulty(audit_driver.Driver):
         def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> list[str]:
-            return audit.judged(batches, entries, check)
+            return audit_driver.judged(batches, entries, check)
 
     return Faulty
 
@@ -472,7 +474,7 @@ def _one_slot_less_warm(self: Index, target: int, key: Callable[[int], int], upp
     return Index._search(self, target, key, upper)
 
 
-class _NotToTheEntries(impl.Driver):
+class _NotToTheEntries(impl_driver.Driver):
     """A size must be above what is in use; trimming is exempt."""
 
     def resize(self, new_size: int) -> bool:
@@ -482,7 +484,7 @@ class _NotToTheEntries(impl.Driver):
         return index.resize(new_size)
 
 
-class _ForgetsTheMaximum(impl.Driver):
+class _ForgetsTheMaximum(impl_driver.Driver):
     """The maximum size is that of the first opening, whatever the configuration says later."""
 
     def open_(self, max_index_size: int, writable: bool) -> None:
@@ -491,7 +493,7 @@ class _ForgetsTheMaximum(impl.Driver):
         self.subject.max_index_size = known
 
 
-class _OpensWithTheMaximum(impl.Driver):
+class _OpensWithTheMaximum(impl_driver.Driver):
     """A file that is longer than the maximum is cut when it is opened."""
 
     def open_(self, max_index_size: int, writable: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.storage import producer_state as impl
+from kafkaspec.impl.storage import producer_state_driver
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.models.storage.producer_state import Epoch, Kind, L, Offset, Producer, S, Sequence
@@ -68,22 +69,22 @@ def _only_the_clock_s_half(state: State, ms: int) -> State:
 # faults of the implementation
 
 
-def _driver(**methods: Any) -> Callable[[], impl.Driver]:
+def _driver(**methods: Any) -> Callable[[], producer_state_driver.Driver]:
     """The driver with some of its manager's methods replaced."""
     manager = type("Manager", (impl.ProducerStateManager,), methods)
-    return lambda: type("Faulty", (impl.Driver,), {"Manager": manager})()
+    return lambda: type("Faulty", (producer_state_driver.Driver,), {"Manager": manager})()
 
 
-def _appending(**methods: Any) -> Callable[[], impl.Driver]:
+def _appending(**methods: Any) -> Callable[[], producer_state_driver.Driver]:
     return _driver(Appending=type("Appending", (impl.Append,), methods))
 
 
-def _entry(**methods: Any) -> Callable[[], impl.Driver]:
+def _entry(**methods: Any) -> Callable[[], producer_state_driver.Driver]:
     return _driver(Entry=type("Entry", (impl.ProducerEntry,), {"__slots__": (), **methods}))
 
 
-def _calling(**methods: Any) -> Callable[[], impl.Driver]:
-    return lambda: type("Faulty", (impl.Driver,), methods)()
+def _calling(**methods: Any) -> Callable[[], producer_state_driver.Driver]:
+    return lambda: type("Faulty", (producer_state_driver.Driver,), methods)()
 
 
 def _shares_the_batches(entry: impl.ProducerEntry) -> impl.ProducerEntry:
@@ -272,28 +273,28 @@ def _one_guard_for_all(manager: impl.ProducerStateManager, i: int, *a: Any) -> A
     return v
 
 
-def _ends_every_verification(driver: impl.Driver, producer_id: int, *a: Any) -> Any:
+def _ends_every_verification(driver: producer_state_driver.Driver, producer_id: int, *a: Any) -> Any:
     answer = driver.append_end_txn_marker(producer_id, *a)
     driver.subject.verifications.pop(producer_id, None)
     return answer
 
 
-def _emptied_without_epoch(driver: impl.Driver, *a: Any) -> Any:
-    return replace(impl.Driver.read_emptied_marker(driver, *a), epoch=-1, last_timestamp=-1)
+def _emptied_without_epoch(driver: producer_state_driver.Driver, *a: Any) -> Any:
+    return replace(producer_state_driver.Driver.read_emptied_marker(driver, *a), epoch=-1, last_timestamp=-1)
 
 
-def _little_endian_crc(driver: impl.Driver, entries: Any) -> Any:
-    data = bytes.fromhex(impl.Driver.write_snapshot(driver, entries))
+def _little_endian_crc(driver: producer_state_driver.Driver, entries: Any) -> Any:
+    data = bytes.fromhex(producer_state_driver.Driver.write_snapshot(driver, entries))
     return (data[:2] + data[5:1:-1] + data[6:]).hex()
 
 
-def _counts_no_crc(driver: impl.Driver, file: str) -> Any:
+def _counts_no_crc(driver: producer_state_driver.Driver, file: str) -> Any:
     data = bytes.fromhex(file)
     whole = (len(data) - impl.HEAD_SIZE) // impl.ENTRY_SIZE
     if len(data) >= impl.HEAD_SIZE and data[:2] == b"\0\1" and 0 <= int.from_bytes(data[6:10], "big") <= whole:
         n = int.from_bytes(data[6:10], "big")
         return [list(impl._ENTRY.unpack_from(data, impl.HEAD_SIZE + i * impl.ENTRY_SIZE)) for i in range(n)]
-    return impl.Driver.read_snapshot(driver, file)
+    return producer_state_driver.Driver.read_snapshot(driver, file)
 
 
 # faults of the models

@@ -10,6 +10,7 @@ from unittest.mock import patch
 from kafkaspec.audit.files import Kind
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.audits.storage import replicas as audit
+from kafkaspec.audits.storage import replicas_driver
 from kafkaspec.contract.machine import Json, Machine, Refused
 from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.mutant import Mutant, of_audit, of_spec, with_fault
@@ -19,10 +20,10 @@ _agreed, _look, _compare = audit.agreed, audit._look, audit.compare
 _are_replicas, _take = audit.are_replicas, audit.Side.take
 
 
-def _patched(**functions: Any) -> Callable[[], audit.Driver]:
+def _patched(**functions: Any) -> Callable[[], replicas_driver.Driver]:
     """The driver with other functions in the audit's module, while it is called."""
 
-    class Faulty(audit.Driver):
+    class Faulty(replicas_driver.Driver):
         def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
             with patch.multiple(audit, **functions):
                 return super().apply(name, arguments)

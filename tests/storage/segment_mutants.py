@@ -10,6 +10,7 @@ import crc32c
 
 from kafkaspec.impl.common.rows import NO_TIMESTAMP
 from kafkaspec.impl.storage import segment as impl
+from kafkaspec.impl.storage import segment_driver
 from kafkaspec.impl.storage.segment import (
     FetchDataInfo,
     LogOffsetPosition,
@@ -26,7 +27,7 @@ from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.mutant import of_impl, of_model
 
 
-class NineteenDigits(impl.Driver):
+class NineteenDigits(segment_driver.Driver):
     def names(self) -> list[str]:
         return [n[1:] for n in super().names()]
 
@@ -302,7 +303,7 @@ class NoTransactions(Segment):
         return super().recover(Deaf(), assign_epoch)
 
 
-class ForgetsWhatWasOpen(impl.Driver):
+class ForgetsWhatWasOpen(segment_driver.Driver):
     def producers(self) -> Any:
         before, self.start = self.start, replace(self.start, open_before=())
         try:
@@ -416,8 +417,8 @@ def _aborts_are_not_rebuilt() -> LoadedModel:
 
 
 def _of(segment: type[Segment]) -> Callable[[], Any]:
-    def make() -> impl.Driver:
-        class Faulty(impl.Driver):
+    def make() -> segment_driver.Driver:
+        class Faulty(segment_driver.Driver):
             segment_class = segment
 
         return Faulty()
@@ -642,7 +643,7 @@ class EpochsOf16Bits(Segment):
         return super().recover(state, lambda epoch, offset: assign_epoch(signed(epoch, 16), offset))
 
 
-class OneWasOpen(impl.Driver):
+class OneWasOpen(segment_driver.Driver):
     """Of the transactions from before the segment the first alone is known."""
 
     def producers(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkaspec.impl.storage.segment import DIRECTORY
+from kafkaspec.impl.storage.segment_driver import DIRECTORY
 from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd, log_file
 from kafkaspec.spec.common.segment_contents import Segment
 from kafkaspec.spec.storage.segment import machine

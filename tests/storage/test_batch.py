@@ -28,6 +28,7 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.common.scan import problem_text, read_segment
 from kafkaspec.impl.storage import batch as impl
+from kafkaspec.impl.storage import batch_driver
 from kafkaspec.judge import protocol
 from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.recorded import check_recording, unexpected
@@ -49,7 +50,7 @@ RECORDINGS = Path(__file__).parent.parent / "recordings" / "audit"
 
 # ---- the layers beside each other
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=30, steps=100)
+    covered = walked(machine, batch_driver.Driver, seeds=30, steps=100)
     decoded = {f"decode BAT-{n}" for n in range(1, 12)}
     assert decoded | {f"validate BAT-{n}" for n in (20, 21, 22)} | {"build BAT-18"} <= covered.refusals.keys()
 
@@ -63,7 +64,7 @@ def test_recordings_are_judged_as_they_must(recording: Any) -> None:
 @pytest.mark.clause("BAT-13")
 def test_every_byte_string_is_read_alike_by_spec_and_impl() -> None:
     """With every rule broken by one of them at least."""
-    driver, seen = impl.Driver(), Counter[str]()
+    driver, seen = batch_driver.Driver(), Counter[str]()
     for text in batch_trial.byte_strings():
         expected = machine.apply(spec.CurrentBatch(), "decode", {"data": text}).result  # type: ignore[union-attr]
         assert driver.apply("decode", {"data": text}) == expected, text
@@ -258,7 +259,7 @@ NOT_BY_KAFKA = {"BAT-4", "BAT-5", "BAT-6", "BAT-8", "BAT-9", "BAT-10", "BAT-11",
 def test_kafka_read_what_was_compressed_here() -> None:
     """Spec and impl compress by one module. Kafka's reader got these bytes of each codec, and what it answered is what
     both read; the recording is judged by the spec as any other."""
-    driver, read = impl.Driver(), Counter[str]()
+    driver, read = batch_driver.Driver(), Counter[str]()
     for line in gzip.decompress((RECORDINGS.parent / "kafka-4.3.0-batch.ndjson.gz").read_bytes()).splitlines():
         record = json.loads(line)
         data = bytes.fromhex(record["args"].get("data", ""))
@@ -518,7 +519,7 @@ def test_what_compaction_keeps_of_a_batch() -> None:
 
 @pytest.mark.clause("BAT-13")
 def test_a_reader_asks_for_less_than_a_writer_keeps() -> None:
-    driver, seen = impl.Driver(), Counter[tuple[str, str]]()
+    driver, seen = batch_driver.Driver(), Counter[tuple[str, str]]()
     for text in batch_trial.readable():
         step = machine.apply(spec.CurrentBatch(), "read", {"data": text})
         if isinstance(step, Step):

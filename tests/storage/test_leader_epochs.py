@@ -23,6 +23,7 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage import leader_epochs as impl
+from kafkaspec.impl.storage import leader_epochs_driver
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, LeaderEpochCheckpoint, decode, encode
 from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import Pair, draw
@@ -37,13 +38,13 @@ from tests.layers import a_row_of_verify, walked
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=20, steps=150)
+    covered = walked(machine, leader_epochs_driver.Driver, seeds=20, steps=150)
     assert {"assign LEC-3", "leaderEpochCheckpoint.read LEC-17", "openText LEC-3"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    driver = impl.Driver()
+    driver = leader_epochs_driver.Driver()
     pair = Pair(machine, driver, {"deferred": True})
     for _ in range(20):
         op = machine.find(data.draw(st.sampled_from(sorted(machine.operations))))
@@ -80,7 +81,7 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
 
 def run(*calls: tuple[str, dict[str, Any]], deferred: bool = True) -> Cache:
     """The state after some calls, of the impl too."""
-    state, driver = machine.start({"deferred": deferred}), impl.Driver()
+    state, driver = machine.start({"deferred": deferred}), leader_epochs_driver.Driver()
     driver.reset({"deferred": deferred})
     for name, arguments in calls:
         step = machine.apply(state, name, machine.find(name).parameters and arguments)
@@ -94,7 +95,7 @@ def run(*calls: tuple[str, dict[str, Any]], deferred: bool = True) -> Cache:
 
 def answers(question: str, cache: Cache, *asked: dict[str, Any]) -> list[Any]:
     """What spec and impl answer to a question, which must be the same."""
-    driver, out = impl.Driver(), []
+    driver, out = leader_epochs_driver.Driver(), []
     driver.reset({})
     for e in cache.entries:
         driver.apply("assign", {"epoch": e.epoch, "start_offset": e.start_offset})
@@ -134,7 +135,7 @@ def test_epochs_and_offsets_rise_whatever_is_assigned() -> None:
 @pytest.mark.parametrize(("epoch", "start_offset"), [(-1, 0), (0, -1), (-1, -1)])
 def test_a_negative_number_is_refused(epoch: int, start_offset: int) -> None:
     _, arguments = assign(epoch, start_offset)
-    before, driver = run(*THREE), impl.Driver()
+    before, driver = run(*THREE), leader_epochs_driver.Driver()
     assert machine.apply(before, "assign", arguments) == Step(before, spec.NEGATIVE)
     driver.reset({})
     assert driver.apply("assign", arguments) == spec.NEGATIVE

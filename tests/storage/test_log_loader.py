@@ -23,6 +23,7 @@ from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage import log_loader as impl
+from kafkaspec.impl.storage import log_loader_driver
 from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.judge.result import Job
@@ -41,7 +42,7 @@ machine = spec.machine
 
 
 def test_long_walks_cover_every_operation() -> None:
-    walked(machine, impl.Driver, seeds=30, steps=40)
+    walked(machine, log_loader_driver.Driver, seeds=30, steps=40)
 
 
 @a_row_of_verify
@@ -53,7 +54,7 @@ def test_kafka_loads_as_the_spec_does(recording: Any) -> None:
 @pytest.mark.clause("LDR-8")
 @pytest.mark.clause("LDR-12")
 def test_impl_loads_as_kafka_does() -> None:
-    driver, loads = impl.Driver(), 0
+    driver, loads = log_loader_driver.Driver(), 0
     with subsystem.find("log_loader").recordings[0].path.open() as lines:
         for line in map(json.loads, lines):
             if line["op"] == "init":
@@ -96,7 +97,7 @@ def load(files: dict[str, Any], clean: bool = False, point: int = 0, start: int 
     """The names of the files after a load, but for snapshots, indexes and epochs; and what it answers."""
     step = machine.apply(spec.initial(files), "load", {"clean": clean, "recovery_point": point, "log_start": start})
     assert not isinstance(step, Outside), step
-    driver = impl.Driver()
+    driver = log_loader_driver.Driver()
     driver.reset({"files": files})
     assert encode(driver.load(clean, point, start)) == step.result
     assert driver.state() == step.state
@@ -214,16 +215,18 @@ def test_kafka_loads_what_is_drawn_as_the_spec_does() -> None:
 
 
 def disk_of(files: dict[str, Any]) -> SimulatedDisk:
-    driver = impl.Driver()
+    driver = log_loader_driver.Driver()
     driver.reset({"files": files})
     return driver.disk
 
 
 def kept(disk: SimulatedDisk) -> tuple[list[tuple[int, int]], impl.LoadedOffsets]:
     """The batches of the log after a load, and what it answers."""
-    found = impl.LogLoader(impl.DIRECTORY, disk, False, max_index_bytes=1024).load()
-    names = [n for n in disk.files(impl.DIRECTORY) if n.endswith(LOG)]
-    batches = [b for n in names for b in impl.decode_log(disk.read(f"{impl.DIRECTORY}/{n}")).batches]
+    found = impl.LogLoader(log_loader_driver.DIRECTORY, disk, False, max_index_bytes=1024).load()
+    names = [n for n in disk.files(log_loader_driver.DIRECTORY) if n.endswith(LOG)]
+    batches = [
+        b for n in names for b in log_loader_driver.decode_log(disk.read(f"{log_loader_driver.DIRECTORY}/{n}")).batches
+    ]
     return [(b.base, b.last) for b in batches], found
 
 
@@ -242,7 +245,7 @@ def crashes(files: dict[str, Any], old: list[int], new: list[int]) -> Iterator[S
         disk = disk_of(files)
         disk.crash_at = disk.steps + crash_at
         try:
-            impl.Replacement(impl.DIRECTORY, disk, old, new).run()
+            impl.Replacement(log_loader_driver.DIRECTORY, disk, old, new).run()
         except Crashed:
             yield crashed(disk)
         else:
@@ -297,7 +300,7 @@ def test_three_swaps_and_a_crash_between_their_renames_lose_the_middle() -> None
 @pytest.mark.clause("LDR-15")
 def test_a_crash_between_any_two_renames_of_three_swaps_does_no_harm() -> None:
     for renames in range(len(log_loader_trial.SWAPPED) + 1):
-        driver = impl.Driver()
+        driver = log_loader_driver.Driver()
         driver.reset({"files": log_loader_trial.SWAPPED})
         assert driver.crashed_load(5, renames) == renames
         driver.load(False, 0, 0)

@@ -19,7 +19,7 @@ from kafkaspec.contract.deviation import shown
 from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Outside, Refused, Step
 from kafkaspec.impl.common.mapped_index import MemoryFile, RealFile, Refusal
-from kafkaspec.impl.storage import offset_index as impl
+from kafkaspec.impl.storage import offset_index_driver
 from kafkaspec.impl.storage.offset_index import OffsetIndex, OffsetPosition, decode
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.judge.campaign import replay
@@ -42,13 +42,13 @@ from tests.storage.index_logs import OFFSETS, B, Part, audited, packed
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=8, steps=150)
+    covered = walked(machine, offset_index_driver.Driver, seeds=8, steps=150)
     assert {"append OIX-2", "append OIX-3", "append OIX-4", "resize OIX-15"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    abstracts(data, machine, impl.Driver(), impl.Driver.state)
+    abstracts(data, machine, offset_index_driver.Driver(), offset_index_driver.Driver.state)
 
 
 @a_row_of_verify
@@ -91,7 +91,7 @@ def test_the_released_class_answers_so() -> None:
 
 def run(*made: tuple[str, dict[str, Any]], **start: Any) -> tuple[mapped.Index, list[Any]]:
     """The state after some calls, and their answers: the spec's, and the impl's."""
-    state, answers, driver = machine.initial(**start), [], impl.Driver()
+    state, answers, driver = machine.initial(**start), [], offset_index_driver.Driver()
     driver.reset(start)
     for name, arguments in made:
         op = machine.find(name)

@@ -17,6 +17,7 @@ from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.storage import producer_state as impl
+from kafkaspec.impl.storage import producer_state_driver
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
@@ -90,7 +91,7 @@ def test_spec_and_implementation_agree_on_seeded_walks(seeds: int) -> None:
     operations: set[str] = set()
     refusals: set[str] = set()
     for seed in range(seeds):
-        found = walk(machine, impl.Driver(), seed, 200, contracts=seed < 10)
+        found = walk(machine, producer_state_driver.Driver(), seed, 200, contracts=seed < 10)
         assert found.failure is None, str(found.failure)
         operations |= found.coverage.operations.keys()
         refusals |= {r.rpartition(" ")[2] for r in found.coverage.refusals}
@@ -380,7 +381,7 @@ def test_a_negative_offset_in_a_snapshot_is_that_of_nothing() -> None:
     file = producer_snapshot.packed([odd]).hex()
     nothing = (7, 2, -1, -1, 0, 77, -1, -1)
     assert [tuple(e) for e in do(machine.initial(), "readSnapshot", file=file)[1]] == [nothing]
-    read: Any = impl.Driver().apply("readSnapshot", {"file": file})
+    read: Any = producer_state_driver.Driver().apply("readSnapshot", {"file": file})
     assert [tuple(e) for e in read] == [nothing]
 
 
@@ -390,7 +391,7 @@ def test_a_marker_without_its_record_tells_its_producer_s_epoch() -> None:
     after, known = do(machine.initial(), "readEmptiedMarker", **asked)
     assert after == machine.initial()
     assert (known["epoch"], known["lastTimestamp"], known["coordinatorEpoch"], known["batches"]) == (3, 5, -1, [])
-    assert impl.Driver().apply("readEmptiedMarker", asked) == known
+    assert producer_state_driver.Driver().apply("readEmptiedMarker", asked) == known
     right, released = shown(machine, next(d for d in machine.deviations if d.id == "PSM-D1"))
     assert right.observation == released.observation
     assert isinstance(right.result, dict)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kafkaspec.audit.check import Directory, Facts, Log, Summary, TopicConfig
 from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
-from kafkaspec.audits.storage import replicas as audit
+from kafkaspec.audits.storage import replicas_driver
 from kafkaspec.audits.storage.replicas import AUDIT, ReplicaCheck
 from kafkaspec.contract.codec import decode
 from kafkaspec.impl.common.files import File
@@ -28,11 +28,11 @@ from tests.layers import walked
 
 
 def test_long_walks_cover_every_operation() -> None:
-    walked(machine, audit.Driver, seeds=10, steps=100)
+    walked(machine, replicas_driver.Driver, seeds=10, steps=100)
 
 
 def test_every_pair_of_the_candidates() -> None:
-    driver = audit.Driver()
+    driver = replicas_driver.Driver()
     kinds = set()
     logs = [decode(Replica, log) for log in replicas_trial.LOGS]
     for a, b in itertools.product(logs, logs):
@@ -84,7 +84,7 @@ def histories(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_random_logs(logs: tuple[dict[str, Any], dict[str, Any]]) -> None:
     a, b = (decode(Replica, log) for log in logs)
     if spec.well_formed(a) and spec.well_formed(b) and spec.frames_tell(a, b):
-        assert audit.Driver().compare(a, b, False) == spec.first_difference(a, b)
+        assert replicas_driver.Driver().compare(a, b, False) == spec.first_difference(a, b)
 
 
 @pytest.mark.clause("RPL-4")
@@ -93,7 +93,7 @@ def test_compacted_logs_agree_where_both_have_a_record() -> None:
 
     def differences(a: Any, b: Any) -> Any:
         both = decode(Replica, a), decode(Replica, b)
-        assert audit.Driver().compare(*both, False) == spec.first_difference(*both)
+        assert replicas_driver.Driver().compare(*both, False) == spec.first_difference(*both)
         return spec.first_difference(*both)
 
     for gone in itertools.chain.from_iterable(itertools.combinations(range(5), n) for n in range(6)):

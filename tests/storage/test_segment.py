@@ -27,6 +27,7 @@ from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, Simulat
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import NO_TIMESTAMP, Ending
 from kafkaspec.impl.storage import segment as impl
+from kafkaspec.impl.storage import segment_driver
 from kafkaspec.impl.storage.producer_state import ProducerStateManager, WithinTransaction
 from kafkaspec.impl.storage.segment import ProducerStates, Segment, encode, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
@@ -48,7 +49,7 @@ INTERVALS = 4096, 512, 300
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=40, steps=100)
+    covered = walked(machine, segment_driver.Driver, seeds=40, steps=100)
     assert {"append SEG-3", "read SEG-12", "sanityCheck SEG-21"} <= covered.refusals.keys()
 
 
@@ -148,7 +149,7 @@ def questions(batches: Sequence[Batch]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def asked(segment: Segment, of: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
-    driver = impl.Driver()
+    driver = segment_driver.Driver()
     driver.subject = segment
     out = []
     for op, args in of:
@@ -403,7 +404,7 @@ def test_a_truncation_within_a_batch_takes_it_whole() -> None:
 def test_a_segment_that_was_only_opened_has_a_largest_timestamp_after_a_truncation() -> None:
     """Nobody asked for it before, and its one time entry is cut."""
     calls: list[tuple[Any, ...]] = [appended(one(0, 7)), appended(one(1, 9)), ("reopen", True), ("truncateTo", 1)]
-    driver = impl.Driver()
+    driver = segment_driver.Driver()
     for name, *arguments in calls:
         driver.apply(name, dict(zip(machine.find(name).parameters.values(), arguments, strict=True)))
     assert driver.subject.largest == run(*calls).state.largest == (7, 0)
@@ -413,7 +414,7 @@ def test_a_segment_that_was_only_opened_has_a_largest_timestamp_after_a_truncati
 def test_a_segment_that_gets_index_files_is_as_old_as_before() -> None:
     calls: list[tuple[Any, ...]] = [appended(one(0)), appended(one(1)), appended(one(2)), ("crash", 200, False)]
     calls += [("advance", 5), ("createIndexes",), ("shouldRoll", 4, 2**30, 0, 0, 0)]
-    driver = impl.Driver()
+    driver = segment_driver.Driver()
     for name, *arguments in calls:
         rolls = driver.apply(name, dict(zip(machine.find(name).parameters.values(), arguments, strict=True)))
     assert rolls is run(*calls).result is True
@@ -455,7 +456,7 @@ def test_nothing_comes_to_a_segment_that_a_producer_sent_outside_its_open_transa
     new, opened = machine.initial(base_offset=10), machine.initial(base_offset=10, open_transactions=[[0, 3]])
     assert isinstance(machine.apply(new, "append", {"batches": [inside, outside]}), Outside)
     assert isinstance(machine.apply(opened, "append", {"batches": [outside]}), Outside)
-    driver = impl.Driver()
+    driver = segment_driver.Driver()
     driver.apply("append", {"batches": [inside, outside]})
     with pytest.raises(WithinTransaction):
         driver.recover(False)

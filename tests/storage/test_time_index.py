@@ -14,7 +14,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.storage.time_index import TimeIndexCheck
 from kafkaspec.contract.deviation import shown
 from kafkaspec.impl.common.mapped_index import MemoryFile, Refusal
-from kafkaspec.impl.storage import time_index as impl
+from kafkaspec.impl.storage import time_index_driver
 from kafkaspec.impl.storage.time_index import TimeIndex, TimestampOffset, decode
 from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.result import Job
@@ -28,13 +28,13 @@ from tests.storage.index_logs import TIMES, B, Part, audited, packed
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=16, steps=150)
+    covered = walked(machine, time_index_driver.Driver, seeds=16, steps=150)
     assert {"maybeAppend TIX-2", "maybeAppend TIX-4", "maybeAppend TIX-5"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    abstracts(data, machine, impl.Driver(), impl.Driver.state)
+    abstracts(data, machine, time_index_driver.Driver(), time_index_driver.Driver.state)
 
 
 @pytest.mark.parametrize("deviation", machine.deviations, ids=lambda d: d.id)
@@ -69,7 +69,7 @@ def test_an_entry_is_twelve_bytes() -> None:
 
 
 def test_entries_that_changed_in_the_file_are_seen() -> None:
-    driver = impl.Driver()
+    driver = time_index_driver.Driver()
     driver.reset({})
     driver.apply("maybeAppend", {"timestamp": 7, "offset": 105, "skip_full_check": False})
     assert driver.observe()["entries"] == [[7, 105]]

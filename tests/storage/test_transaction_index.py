@@ -18,7 +18,7 @@ from kafkaspec.audits.storage.transaction_index import TransactionIndexCheck
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
-from kafkaspec.impl.storage import transaction_index as impl
+from kafkaspec.impl.storage import transaction_index_driver
 from kafkaspec.impl.storage.segment import encode
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex, TxnIndexSearchResult
 from kafkaspec.judge.recorded import check_recording, unexpected
@@ -35,13 +35,13 @@ from tests.layers import a_row_of_verify, abstracts, walked
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=30, steps=100)
+    covered = walked(machine, transaction_index_driver.Driver, seeds=30, steps=100)
     assert {"append TXI-3", "sanityCheck TXI-10", "read TXI-11"} <= covered.refusals.keys()
 
 
 @given(st.data())
 def test_abstraction_is_the_whole_state(data: st.DataObject) -> None:
-    abstracts(data, machine, impl.Driver())
+    abstracts(data, machine, transaction_index_driver.Driver())
 
 
 @a_row_of_verify

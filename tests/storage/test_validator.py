@@ -14,7 +14,7 @@ from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuil
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.deviation import shown
 from kafkaspec.contract.machine import Refused, Step
-from kafkaspec.impl.storage import validator as impl
+from kafkaspec.impl.storage import validator_driver
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.spec.common import legacy_format as legacy
 from kafkaspec.spec.common import record_format as fmt
@@ -57,7 +57,7 @@ def asked(data: bytes, **how: Any) -> Any:
     """What spec and impl answer, which is the same: the result as JSON, or the refusal."""
     step = machine.apply(spec.initial(), "validate", {**USUAL, **how, "records": data.hex()})
     assert isinstance(step, Step), step
-    driver = impl.Driver()
+    driver = validator_driver.Driver()
     assert driver.apply("validate", {**USUAL, **how, "records": data.hex()}) == step.result
     assert driver.state() == step.state
     return step.result
@@ -104,7 +104,7 @@ def read(data: bytes) -> list[tuple[int, int, bytes | None, bytes | None]]:
 
 # ---- the layers beside each other
 def test_long_walks_meet_every_refusal() -> None:
-    covered = walked(machine, impl.Driver, seeds=40, steps=100)
+    covered = walked(machine, validator_driver.Driver, seeds=40, steps=100)
     expected = {"VAL-7", "VAL-11", "VAL-2", "VAL-5", "VAL-6", "VAL-8", "VAL-9", "VAL-10", "VAL-16"}
     assert {f"validate {clause}" for clause in expected} <= covered.refusals.keys()
 

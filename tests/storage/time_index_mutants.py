@@ -13,11 +13,13 @@ from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding
 from kafkaspec.audits.common.index_evidence import State
 from kafkaspec.audits.storage import time_index as audit
+from kafkaspec.audits.storage import time_index_driver as audit_driver
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.mapped_index import Corrupt, MappedIndex, NotAbove, Overflow
 from kafkaspec.impl.common.rows import Ending
 from kafkaspec.impl.storage import time_index as impl
+from kafkaspec.impl.storage import time_index_driver as impl_driver
 from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.mutant import Mutant, with_fault
 from kafkaspec.spec.common import mapped_index as mapped
@@ -29,12 +31,12 @@ Index = impl.TimeIndex
 # ---- faults of the implementation
 
 
-def _index(**attributes: Any) -> Callable[[], impl.Driver]:
+def _index(**attributes: Any) -> Callable[[], impl_driver.Driver]:
     """The driver over an index with other methods."""
 
-    def make() -> impl.Driver:
+    def make() -> impl_driver.Driver:
         faulty = type("Faulty", (Index,), attributes)
-        driver: impl.Driver = type("FaultyDriver", (impl.Driver,), {"index_class": faulty})()
+        driver: impl_driver.Driver = type("FaultyDriver", (impl_driver.Driver,), {"index_class": faulty})()
         return driver
 
     return make
@@ -170,10 +172,10 @@ class _ForgetsTheEnd(audit.TimeIndexCheck):
         self.state[self.state == State.BEYOND] = State.TRUE
 
 
-def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], audit.Driver]:
-    class Faulty(audit.Driver):
+def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], audit_driver.Driver]:
+    class Faulty(audit_driver.Driver):
         def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> spec.Breaches:
-            return audit.judged(batches, entries, check)
+            return audit_driver.judged(batches, entries, check)
 
     return Faulty
 
@@ -377,7 +379,7 @@ def _warm_as_the_maximum(self: Index, target: int, key: Callable[[int], int], up
     return MappedIndex._search(self, target, key, upper)
 
 
-class _ForgetsTheMaximum(impl.Driver):
+class _ForgetsTheMaximum(impl_driver.Driver):
     """The maximum size is that of the first opening, whatever the configuration says later."""
 
     def open_(self, max_index_size: int, writable: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.storage import transaction_index as impl
+from kafkaspec.impl.storage import transaction_index_driver
 from kafkaspec.impl.storage.transaction_index import (
     ENTRY,
     AbortedTxn,
@@ -159,8 +160,8 @@ class ReadsTheRest(TransactionIndex):
 
 
 def _of(index: type[TransactionIndex]) -> Callable[[], Any]:
-    def make() -> impl.Driver:
-        class Faulty(impl.Driver):
+    def make() -> transaction_index_driver.Driver:
+        class Faulty(transaction_index_driver.Driver):
             def reset(self, arguments: Any) -> None:
                 self.index = index
                 super().reset(arguments)
@@ -170,13 +171,13 @@ def _of(index: type[TransactionIndex]) -> Callable[[], Any]:
     return make
 
 
-class FirstSegmentAlone(impl.Driver):
+class FirstSegmentAlone(transaction_index_driver.Driver):
     def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
         of = max((n for n, i in enumerate(self.indexes) if i.base_offset <= fetch_offset), default=0)
         return self.indexes[of].collect_aborted_txns(fetch_offset, upper_bound_offset).aborted_transactions
 
 
-class FromTheNext(impl.Driver):
+class FromTheNext(transaction_index_driver.Driver):
     """Asks first the index of the segment after the one that holds the fetch offset."""
 
     def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
@@ -184,7 +185,7 @@ class FromTheNext(impl.Driver):
         return impl.collect(asked, fetch_offset, upper_bound_offset)
 
 
-class AnyVersion(impl.Driver):
+class AnyVersion(transaction_index_driver.Driver):
     def read(self, content: str) -> list[AbortedTxn]:
         data = bytes.fromhex(content)
         whole = range(0, len(data) - ENTRY.size + 1, ENTRY.size)
@@ -332,7 +333,7 @@ class KnowsItsOwnCut(TransactionIndex):
         self.last_offset = next((e.last_offset for e in reversed(list(self))), self.last_offset)
 
 
-class TwoSegments(impl.Driver):
+class TwoSegments(transaction_index_driver.Driver):
     """A fetch asks the index of the next segment too, and no further."""
 
     def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
@@ -340,7 +341,7 @@ class TwoSegments(impl.Driver):
         return impl.collect(self.indexes[below[-1] :][:2], fetch_offset, upper_bound_offset)
 
 
-class SegmentsByText(impl.Driver):
+class SegmentsByText(transaction_index_driver.Driver):
     """Segments are in the order of their base offsets' digits."""
 
     def log_collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
@@ -348,7 +349,7 @@ class SegmentsByText(impl.Driver):
         return impl.collect(self.indexes[below[-1] if below else 0 :], fetch_offset, upper_bound_offset)
 
 
-class BoundOfInt(impl.Driver):
+class BoundOfInt(transaction_index_driver.Driver):
     """An upper bound beyond 2^31 - 1 is that."""
 
     def collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> TxnIndexSearchResult:
@@ -356,7 +357,7 @@ class BoundOfInt(impl.Driver):
         return index.collect_aborted_txns(fetch_offset, min(upper_bound_offset, 2**31 - 1))
 
 
-class UnsignedVersion(impl.Driver):
+class UnsignedVersion(transaction_index_driver.Driver):
     """A version below 0 is a large one."""
 
     def read(self, content: str) -> list[AbortedTxn]:
@@ -365,7 +366,7 @@ class UnsignedVersion(impl.Driver):
         return super().read(content)
 
 
-class VersionOfAByte(impl.Driver):
+class VersionOfAByte(transaction_index_driver.Driver):
     """Version 256 is 0."""
 
     def read(self, content: str) -> list[AbortedTxn]:
@@ -374,7 +375,7 @@ class VersionOfAByte(impl.Driver):
         return super().read(data.hex())
 
 
-class UnsignedOffsets(impl.Driver):
+class UnsignedOffsets(transaction_index_driver.Driver):
     def read(self, content: str) -> list[AbortedTxn]:
         return [e._replace(first_offset=e.first_offset % 2**64) for e in super().read(content)]
 

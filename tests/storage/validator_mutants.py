@@ -12,7 +12,8 @@ from crc32c import crc32c
 
 from kafkaspec.impl.storage import batch as v2
 from kafkaspec.impl.storage import validator as impl
-from kafkaspec.impl.storage.validator import Driver, Entry, InvalidRecords, Row, Validator
+from kafkaspec.impl.storage.validator import Entry, InvalidRecords, Row, Validator
+from kafkaspec.impl.storage.validator_driver import Driver
 from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
 from kafkaspec.spec.common.compression import decompress

@@ -34,6 +34,8 @@ OTHERS = [
 """What the smallest subsystem does not have."""
 SPEC = {"clauses", "spec against model", "impl against spec", "impl behind a pipe", "recordings"}
 """The checks that depend on how a spec is tried, and on what is released."""
+DRIVEN = {"clauses", "impl against spec", "impl behind a pipe"}
+"""The checks that depend on a driver."""
 
 
 @pytest.fixture
@@ -75,15 +77,19 @@ def test_what_held_is_not_asked_again_and_says_so(asked: list[Unit]) -> None:
     ("file", "names", "checks"),
     [
         ("spec/storage/leader_epochs.py", ["leader_epochs"], None),
-        ("impl/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "impl against spec", "impl behind a pipe"}),
+        ("impl/storage/leader_epochs.py", ["leader_epochs"], DRIVEN),
         ("models/storage/leader_epochs.py", ["leader_epochs"], None),
         ("proofs/storage/leader_epochs.py", ["leader_epochs"], {"clauses", "proofs"}),
         (
             "audits/storage/leader_epochs.py",
             ["leader_epochs", "audit"],
-            {"clauses", "impl against spec", "impl behind a pipe", *AUDITED},
+            {*DRIVEN, *AUDITED},
         ),
-        ("spec/storage/leader_epochs.py", ["audit"], {*AUDITED}),
+        ("impl/storage/leader_epochs_driver.py", ["leader_epochs", "audit"], DRIVEN),
+        ("audits/storage/leader_epochs_driver.py", ["leader_epochs", "audit"], DRIVEN),
+        ("impl/storage/leader_epochs.py", ["log_loader"], DRIVEN),
+        ("impl/storage/leader_epochs.py", ["audit"], {*AUDITED}),
+        ("spec/common/compression.py", ["audit"], {*AUDITED}),
         ("audits/management/compaction.py", ["audit"], {"log directories", "log directories, damaged"}),
         ("prove/reading.py", ["leader_epochs"], {"clauses", "proofs"}),
         ("explore/kernels.py", ["timeline"], None),
@@ -170,6 +176,18 @@ def test_another_subsystem_s_spec_changes_nothing_here(asked: list[Unit], monkey
     changed(monkeypatch, "spec/controller/timeline.py", "models/controller/timeline.py", "impl/controller/timeline.py")
     verify(["leader_epochs"], SEEDS, changed=True)
     assert {u.check for u in asked} == {"clauses"}, "which may stand anywhere"
+
+
+def test_a_spec_changes_nothing_for_the_audit_nor_where_its_implementation_is_used(
+    asked: list[Unit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loader uses the leader epochs' implementation, and the audit both that and their rules."""
+    verify(["log_loader", "audit"], SEEDS, changed=True)
+    assert {u.subsystem for u in asked} == {"log_loader", "audit"}
+    asked.clear()
+    changed(monkeypatch, "spec/storage/leader_epochs.py")
+    verify(["log_loader", "audit"], SEEDS, changed=True)
+    assert asked == [Unit("log_loader", "clauses", 0)]
 
 
 def test_what_did_not_hold_is_asked_again(asked: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:

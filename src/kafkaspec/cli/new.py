@@ -14,13 +14,14 @@ from pathlib import Path
 from kafkaspec.cli import names
 from kafkaspec.cli.output import show_json
 from kafkaspec.contract.project import MARKER, project
-from kafkaspec.contract.subsystem import COMMON, ROLES, checkout, subsystems
+from kafkaspec.contract.subsystem import COMMON, checkout, is_part, subsystems
 from kafkaspec.errors import UserError
 
 FILES: Mapping[str, str] = {
     "spec/{area}/{name}.py": "spec.py.j2",
     "spec/{area}/{name}_trial.py": "trial.py.j2",
     "impl/{area}/{name}.py": "impl.py.j2",
+    "impl/{area}/{name}_driver.py": "driver.py.j2",
     "models/{area}/{name}.py": "model.py.j2",
     "proofs/{area}/{name}.py": "proof.py.j2",
     "tests/{area}/{name}_mutants.py": "mutants.py.j2",
@@ -86,7 +87,7 @@ def checked(area: str, name: str, prefix: str) -> Skeleton:
         raise UserError(f"{prefix}: a prefix is three capital letters, such as LEC")
     if area == COMMON:
         raise UserError(f"{COMMON}: no area: what subsystems share stands there")
-    if name in RESERVED or name.rpartition("_")[2] in ROLES:
+    if name in RESERVED or is_part(name):
         raise UserError(f"{name}: the name means something else; take another")
     known = subsystems()
     if name in known:

@@ -27,6 +27,8 @@ from kafkaspec.errors import UserError, unknown
 
 LAYERS = ("spec", "impl", "audits", "models", "proofs")
 """The folders in which a subsystem has a file of its name."""
+ROLES = {"spec": ("released", "trial"), "impl": ("driver",), "audits": ("driver",)}
+"""By its layer: parts of it that stand in files of their own, <name>_<role>.py."""
 FILES = resources.files("kafkaspec")
 """The package's files, also where it is a zip, as Spark ships it."""
 
@@ -41,9 +43,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Subsystem:
-    """One subsystem. `spec` defines `machine`, `TITLE` and `PREFIX`, and `audit` where the audit is asked too; `trial`
-    the candidates of the arguments, and `REFINEMENTS`; `released` the known deviations; `impl` a `Driver` class;
-    `audits` one, and the checks; `models` the `MODELS`; `proofs` the `PROOFS`."""
+    """One subsystem. `spec` defines `machine`, `TITLE` and `PREFIX`, and `audit` where the audit is asked too; its
+    `trial` the candidates of the arguments, and `REFINEMENTS`; its `released` the known deviations; `audits` the
+    checks; a `driver`, of `impl` or of `audits`, a `Driver` class; `models` the `MODELS`; `proofs` the `PROOFS`."""
 
     name: str
     area: str
@@ -55,18 +57,17 @@ class Subsystem:
         """The folder that has its tests: the checkout, or the project that it is of; None if neither is there."""
         return checkout() if self.folder == FILES else project()
 
-    def layer(self, layer: str) -> ModuleType | None:
-        """Its module in the folder of that layer, or the part of its spec of that role, imported; None if there is
+    def layer(self, layer: str, role: str = "") -> ModuleType | None:
+        """Its module in the folder of that layer, or the part of that role beside it, imported; None if there is
         none."""
-        folder, name = ("spec", f"{self.name}_{layer}") if layer in ROLES else (layer, self.name)
-        if not (self.folder / folder / self.area / f"{name}.py").is_file():
+        name = f"{self.name}_{role}" if role else self.name
+        if not (self.folder / layer / self.area / f"{name}.py").is_file():
             return None
-        return importlib.import_module(f"kafkaspec.{folder}.{self.area}.{name}")
+        return importlib.import_module(f"kafkaspec.{layer}.{self.area}.{name}")
 
     def texts(self) -> list[str]:
         """The texts of its files, its mutants' included."""
-        files = [self.folder / layer / self.area / f"{self.name}.py" for layer in LAYERS]
-        files += [self.folder / "spec" / self.area / f"{self.name}_{role}.py" for role in ROLES]
+        files = [self.folder / layer / self.area / f"{name}.py" for layer in LAYERS for name in named(self.name, layer)]
         files += [root / "tests" / self.area / f"{self.name}_mutants.py" for root in [self.root] if root is not None]
         return [f.read_text("utf-8") for f in files if f.is_file()]
 
@@ -95,11 +96,15 @@ class Subsystem:
         return (self.folder / "audits" / self.area / f"{self.name}.py").is_file()
 
     def pairs(self) -> list[Pair]:
-        """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both."""
-        impl, audits = self.layer("impl"), self.layer("audits")
+        """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both. Raises
+        UserError for an implementation without a driver."""
+        impl, audit = self.layer("impl", "driver"), self.layer("audits", "driver")
+        if impl is None and self.is_component:
+            file = f"impl/{self.area}/{self.name}"
+            raise UserError(f"{file}.py: there is no {file}_driver.py, whose Driver the spec walks beside")
         out = [] if impl is None else [Pair("impl", self.spec.machine, impl.Driver)]
         asked = getattr(self.spec, "audit", None) if impl is not None else self.spec.machine
-        return out if asked is None or audits is None else [*out, Pair("audit", asked, audits.Driver)]
+        return out if asked is None or audit is None else [*out, Pair("audit", asked, audit.Driver)]
 
     @property
     def spec(self) -> ModuleType:
@@ -110,7 +115,7 @@ class Subsystem:
     @property
     def refinements(self) -> tuple[Any, ...]:
         """Its refinement mappings onto models."""
-        return tuple(getattr(self.layer("trial"), "REFINEMENTS", ()))
+        return tuple(getattr(self.layer("spec", "trial"), "REFINEMENTS", ()))
 
     @property
     def recordings(self) -> tuple[Recording, ...]:
@@ -151,8 +156,16 @@ def checkout() -> Path | None:
 
 COMMON = "common"
 """The folder of what subsystems share; it is no area."""
-ROLES = ("released", "trial")
-"""Parts of a spec that stand in files of their own, <name>_<role>.py."""
+
+
+def named(name: str, layer: str) -> tuple[str, ...]:
+    """The modules that a subsystem of that name may have in a layer: its own, and one of each role."""
+    return (name, *(f"{name}_{role}" for role in ROLES.get(layer, ())))
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of that name is a part of a subsystem: its name ends with a role."""
+    return name.rpartition("_")[2] in {role for roles in ROLES.values() for role in roles}
 
 
 def folders() -> tuple[Traversable, ...]:
@@ -175,7 +188,7 @@ def _files(layer: str) -> Iterator[tuple[Traversable, str, str]]:
                 continue
             for file in sorted(f.name for f in area.iterdir() if f.name.endswith(".py")):
                 name = file.removesuffix(".py")
-                if name != "__init__" and name.rpartition("_")[2] not in ROLES:
+                if name != "__init__" and not is_part(name):
                     yield folder, area.name, name
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.machine import Machine
-from kafkaspec.contract.subsystem import LAYERS, Subsystem, folders, roots, stating, subsystems
+from kafkaspec.contract.subsystem import LAYERS, ROLES, Subsystem, folders, roots, stating, subsystems
 
 NO_OPERATION = "-"
 """What stands in the list of released clauses for the operations of a clause that none names."""
@@ -69,7 +69,8 @@ def load(named: str = "") -> None:
     the layers of the subsystems whose texts name one, and the mutants of the checkout."""
     for s in naming(named):
         for layer in LAYERS:
-            s.layer(layer)
+            for role in ("", *ROLES.get(layer, ())):
+                s.layer(layer, role)
         for proof in getattr(s.layer("proofs"), "PROOFS", ()):
             for name, ids in proof.claims.items():
                 for id in ids:

@@ -194,7 +194,7 @@ class _Model:
 
 
 def _model_of(subsystem: Subsystem) -> _Model | None:
-    how = getattr(subsystem.layer("trial"), "COVERAGE", None)
+    how = getattr(subsystem.layer("spec", "trial"), "COVERAGE", None)
     return None if how is None else _Model(how, Concrete(how.model, how.sizes))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from kafkaspec.contract.machine import Driver, Json, Refused
-from kafkaspec.contract.rewrite import ModuleRewrite, tree_of
+from kafkaspec.contract.rewrite import ModuleRewrite, keeping, tree_of
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.mutants.mutant import Mutant
 
@@ -105,17 +104,19 @@ def _comparisons(node: ast.AST, function: str, within: bool) -> Iterator[tuple[a
 
 
 def of_code(subsystem: Subsystem) -> list[Mutant]:
-    """The faults of the text of a subsystem's implementation, and of the widths of the numbers that it is given, as
-    mutants for a process of their own; none of a subsystem without an implementation."""
+    """The faults of the texts of a subsystem's implementation and its driver, and of the widths of the numbers that it
+    is given, as mutants for a process of their own; none of a subsystem without an implementation."""
     pair = next((p for p in subsystem.pairs() if p.layer == "impl"), None)
     if pair is None:
         return []
     make = pair.driver
-    module = sys.modules[type(make()).__module__]
+    modules = [m for m in (subsystem.layer("impl"), subsystem.layer("impl", "driver")) if m is not None]
 
     def broken(fault: CodeFault) -> Driver:
         gc.unfreeze()  # a child has frozen what it was forked with, and the functions are among that
-        ModuleRewrite(module, fault.tree).__enter__()
+        ModuleRewrite(fault.module, fault.tree).__enter__()
+        for kept in [f for m in modules for f in keeping(m)]:  # the driver may keep what the implementation answered
+            kept.cache_clear()
         return make()
 
     def narrowed(operation: str, parameter: str, bits: int) -> Driver:
@@ -123,7 +124,7 @@ def of_code(subsystem: Subsystem) -> list[Mutant]:
 
     out: list[Mutant] = []
     seen: Counter[str] = Counter()
-    for fault in comparisons(module):
+    for fault in [f for m in modules for f in comparisons(m)]:
         seen[fault.name] += 1
         name = fault.name if seen[fault.name] == 1 else f"{fault.name} ({seen[fault.name]})"
         out.append(Mutant(name, (), fault.what, "impl", partial(broken, fault), generated=True))

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaspec.contract.project import PACKAGE
-from kafkaspec.contract.subsystem import LAYERS, ROLES, find, folders, roots
+from kafkaspec.contract.subsystem import LAYERS, find, folders, modules, named, roots
 from kafkaspec.verify.row import Row, Unit
 
 TOOLS = (
@@ -153,16 +153,17 @@ def inputs(unit: Unit) -> list[Path]:
     layers, recordings = READS[unit.check], PACKAGE / "recordings"
     every = unit.check == "clauses"  # wherever one is stated, tested or broken, or reported under
     if not layers:
-        files = {PACKAGE / "audit" / "engine.py", *(f for folder in _folders() for f in folder.glob("audits/**/*.py"))}
+        names = [f"audits.{area}.{name}" for name, area in modules("audits").items()]
+        files = {PACKAGE / "audit" / "engine.py"}
         data = sorted(f for f in (recordings / "audit").rglob("*") if f.is_file())
     else:
         s = find(unit.subsystem)
-        names = [f"{layer}.{s.area}.{s.name}" for layer in layers]
-        names += [f"spec.{s.area}.{s.name}_{role}" for role in ROLES if "spec" in layers]
-        files = {f for name in names for f in _files_of(f"kafkaspec.{name}")}
+        names = [f"{layer}.{s.area}.{name}" for layer in layers for name in named(s.name, layer)]
+        files = set[Path]()
         data = [PACKAGE / "cli" / "skeleton" / "spec.py.j2"] if every else []
         if unit.check == "recordings":
             data = [recordings / "manifest.toml", *(recordings / r.file for r in s.recordings)]
+    files |= {f for name in names for f in _files_of(f"kafkaspec.{name}")}
     if every:
         files |= {f for f in _everything() if f.suffix == ".py"}
     reached = closure(files)

@@ -22,6 +22,8 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
+from kafkaspec.contract.subsystem import is_part
+
 ROOT: Final = Path(__file__).parents[3]
 AROUND: Final = ("audit/check", "audit/context", "audit/metadata")
 """What the rules are told of a log's surroundings, in src/kafkaspec/audit."""
@@ -30,10 +32,10 @@ RULES: Final = (
     *(
         str(p.relative_to(ROOT / "audits").with_suffix(""))
         for p in sorted((ROOT / "audits").glob("*/*.py"))
-        if p.stem != "__init__"
+        if p.stem != "__init__" and not is_part(p.stem)
     ),
 )
-"""The modules whose faults are made: `area/name`."""
+"""The modules whose faults are made: `area/name`. The drivers, which put the rules beside the spec, have no rule."""
 
 
 def file_of(module: str) -> str:
@@ -41,14 +43,9 @@ def file_of(module: str) -> str:
     return f"src/kafkaspec/{module}.py" if module in AROUND else f"audits/{module}.py"
 
 
-BESIDE_THE_SPEC: Final = frozenset(
-    {
-        "Driver", "SmallLog", "small_logs", "judged", "_bytes", "bytes_of", "_folder", "laid_out", "kept",
-        "findings_in", "found_in", "_code",
-    }
-)  # fmt: skip
-"""What is no rule: it puts the rules beside the spec, where tests/audit/test_rules.py walks them."""
-CONSTANTS_BESIDE: Final = frozenset({"AUDIT", "CLAUSES", "CODES", "RULES"})
+NO_RULES: Final = frozenset({"_code"})
+"""Functions that have none: what compiles others."""
+CONSTANTS_BESIDE: Final = frozenset({"AUDIT", "CLAUSES"})
 
 OPPOSITE: Final = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -417,7 +414,7 @@ class Rules:
 
     def _walk(self, body: Sequence[ast.stmt], prefix: str, classes: tuple[ast.ClassDef, ...]) -> None:
         for s in body:
-            if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name in BESIDE_THE_SPEC:
+            if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name in NO_RULES:
                 continue
             if isinstance(s, ast.FunctionDef):
                 self.functions[prefix + s.name] = s, classes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkaspec.audits.management.compaction import Keys, bytes_of
+from kafkaspec.audits.management.compaction import Keys
+from kafkaspec.audits.management.compaction_driver import bytes_of
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL, LogRecord, built, emptied, encode
 from kafkaspec.spec.management import compaction as spec
 from tests.audit.kills.around import AWAY
