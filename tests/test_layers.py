@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from kafkaspec.contract.subsystem import is_part
 
 PACKAGE = Path(__file__).parent.parent / "src" / "kafkaspec"
 ORDER = (
@@ -72,6 +75,47 @@ def test_engines_name_no_subsystem() -> None:
     for part in ENGINES:
         for f in files(part):
             assert not {"spec", "impl", "audits", "proofs"} & set(imports(f.read_text("utf-8"))), f
+
+
+def names(text: str) -> set[str]:
+    """Everything that a text imports, by whole names."""
+    out: set[str] = set()
+    for n in ast.walk(ast.parse(text)):
+        if isinstance(n, ast.ImportFrom):
+            out |= {f"{n.module}.{a.name}" for a in n.names}
+        elif isinstance(n, ast.Import):
+            out |= {a.name for a in n.names}
+    return out
+
+
+def specs(text: str) -> list[str]:
+    """What a text imports of subsystems' specs: of all but what specs share."""
+    return sorted(n for n in names(text) if re.match(r"kafkaspec\.spec\.(?!common\b)", n))
+
+
+def drivers(text: str) -> list[str]:
+    return sorted(n for n in names(text) if re.match(r"kafkaspec\.(impl|audits)\.\w+\.\w+_driver\b", n))
+
+
+@pytest.mark.parametrize("part", ["impl", "audits"])
+def test_only_drivers_import_a_subsystem_s_spec(part: str) -> None:
+    found = {str(f): of for f in files(part) if not is_part(f.stem) and (of := specs(f.read_text("utf-8")))}
+    assert found == {}
+
+
+@pytest.mark.parametrize("part", ORDER)
+def test_only_drivers_import_a_driver(part: str) -> None:
+    found = {str(f): of for f in files(part) if not is_part(f.stem) and (of := drivers(f.read_text("utf-8")))}
+    assert found == {}
+
+
+def test_an_import_of_a_spec_or_a_driver_is_seen() -> None:
+    assert specs("from kafkaspec.spec.a import b") == ["kafkaspec.spec.a.b"]
+    assert all(map(specs, ("def f():\n    from kafkaspec.spec.a.b import c", "import kafkaspec.spec.a.b")))
+    assert specs("from kafkaspec.spec.common import kafka\nfrom kafkaspec.spec.common.kafka import INT_MAX\n") == []
+    texts = "from kafkaspec.impl.a import b_driver", "import kafkaspec.audits.a.b_driver"
+    assert all(map(drivers, (*texts, "from kafkaspec.impl.a.b_driver import Driver")))
+    assert drivers("from kafkaspec.impl.a import b") == []
 
 
 def modules() -> dict[str, ast.Module]:
