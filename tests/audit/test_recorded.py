@@ -13,6 +13,7 @@ import pytest
 from kafkaspec.audit.engine import audit
 from kafkaspec.audit.recorded import Archive, batches, contents, crc, disagreements, recorded
 from kafkaspec.impl.storage.batch import Batch
+from kafkaspec.spec.common import producer_snapshot
 from kafkaspec.spec.common.compression import CODECS
 from kafkaspec.spec.common.record_format import encode
 from tests.audit.conftest import Copy
@@ -208,6 +209,16 @@ def test_what_is_planted_in_a_history_or_its_log_is_found(what: str, copied: Cop
     plant(truth, data)
     found = disagreements(truth, [data])
     assert any(told in line for line in found), found
+
+
+def test_a_transaction_without_records_keeps_the_last_stable_offset(copied: Copy) -> None:
+    """Its marker was given up, and DeleteRecords passed its records: Kafka 4.3.0 commits nothing more to readers."""
+    (data,) = copied(KILLS)
+    before = contents(data / "trimmed-0")
+    assert before.stable == before.end
+    left = producer_snapshot.Entry(7, 0, 5, 19, 5, 0, -1, 14)
+    (data / "trimmed-0" / producer_snapshot.name(before.end)).write_bytes(producer_snapshot.packed([left]))
+    assert contents(data / "trimmed-0").stable == 14
 
 
 def test_a_marker_that_is_flipped_makes_the_audit_red(copied: Copy) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkaspec.contract.machine import Fields
+from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.alter import altered
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy
@@ -47,3 +48,14 @@ def test_a_rejection_by_no_clause_is_found_out(trace: Path, monkeypatch: pytest.
     a = altered(toy.machine, trace)
     assert {x.verdict for x in a.accepted} == {"rejected by no clause"}
     assert len(a.accepted) > a.tried / 2
+
+
+def test_each_alteration_is_checked_as_a_trace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lines leave out is tried in so many calls for each, not for all together."""
+    for module in ("check", "alter"):
+        monkeypatch.setattr(f"kafkaspec.judge.{module}.MAX_CALLS", 100)
+    monkeypatch.setattr("kafkaspec.judge.check.MAX_CALLS_A_LINE", 5)
+    s = find("timeline")
+    (r,) = (r for r in s.recordings if r.file == "timeline-monotonic.ndjson")
+    a = altered(s.spec.machine, r.path, share=0.02)
+    assert a.accepted == ()

