@@ -26,7 +26,7 @@ from tests.gate.table import rows
 from tests.gate.templates import every
 
 AT_ONCE = 4
-EACH_SEED, EACH_TEMPLATE = 24, 34
+EACH_SEED, EACH_TEMPLATE = 18, 26
 """`make test` compares one fixed case in this many, and one of each larger kind that is not among these."""
 FINDERS = {case for _, case, _ in rows().values()}
 """In these a planted fault is found: `make test` compares them with the engine that it is planted in."""

@@ -154,7 +154,7 @@ def inputs(unit: Unit) -> list[Path]:
     every = unit.check == "clauses"  # wherever one is stated, tested or broken, or reported under
     if not layers:
         names = [f"audits.{area}.{name}" for name, area in modules("audits").items()]
-        files = {PACKAGE / "audit" / "engine.py"}
+        files = {PACKAGE / "audit" / "engine.py", PACKAGE / "audit" / "recorded.py"}
         data = sorted(f for f in (recordings / "audit").rglob("*") if f.is_file())
     else:
         s = find(unit.subsystem)
