@@ -402,9 +402,11 @@ def test_a_history_is_asked_again() -> None:
     assert (died.verdict, died.tally.trouble is not None) == ("could not judge", True)
 
 
-def test_answers_that_a_spec_keeps_hide_none_of_its_conditions() -> None:
-    """The spec of batches keeps what it has read; a campaign in the same process before must not be seen."""
-    first, second = (judge(Job("batch", f"{OURS} batch", seed=4), examples=3) for _ in range(2))
+@pytest.mark.parametrize("name", ["batch", pytest.param("validator", marks=pytest.mark.deep)])
+def test_answers_that_a_spec_keeps_hide_none_of_its_conditions(name: str) -> None:
+    """These specs keep what they have read, and their candidates what they have made; a campaign in the same process
+    before must not be seen."""
+    first, second = (judge(Job(name, f"{OURS} {name}", seed=4), examples=3) for _ in range(2))
     assert len(first.tally.sides) > 100
     assert first.tally.sides == second.tally.sides
 

@@ -31,7 +31,7 @@ def f(a, b, q):
 def taken(state: Any, name: str, **arguments: Any) -> set[str]:
     """What a call takes, as text."""
     with watched(machine) as cover:
-        cover.taken.clear()
+        cover.begin()
         machine.operations[name].direct(state, arguments)
         return {cover.side(n).partition(": ")[2] for n in cover.taken}
 
@@ -43,6 +43,16 @@ def test_each_side_of_a_boundary_is_another() -> None:
     assert taken(state, "write", epoch=3, value=1) == at
     more = taken(toy.Lease(epoch=3, written=(4,)), "write", epoch=3, value=-1)
     assert more == {"epoch < state.epoch at", "len(values) > 1 above", "v >= 0 above", "v >= 0 below"}
+
+
+def test_what_is_forgotten_before_a_call_are_the_answers_that_hide_sides() -> None:
+    """Others may be kept: a long file is not read for each proposal."""
+    hiding: dict[str, set[str]] = {}
+    for name in ("batch", "offset_index"):
+        with watched(find(name).spec.machine) as cover:
+            hiding[name] = {f.__name__ for f in cover.hiding}
+    assert hiding["offset_index"] == set()
+    assert {"known", "reading"} <= hiding["batch"]
 
 
 def test_a_site_stands_for_the_clause_of_its_refusal() -> None:
@@ -79,7 +89,7 @@ def test_every_kind_of_condition_is_watched_and_none_decides_otherwise() -> None
     sides = set()
     for _ in range(400):
         arguments = rng.randrange(-2, 7), rng.randrange(-2, 7), [rng.randrange(-2, 4) for _ in range(rng.randrange(3))]
-        cover.taken.clear()
+        cover.begin()
         assert f(*arguments) == plain["f"](*arguments)
         sides |= cover.taken
     assert [s.text for s in cover.sites] == [
@@ -116,7 +126,7 @@ def test_a_watched_spec_is_the_spec(name: str) -> None:
     with watched(spec) as cover:
         assert walked() == before
         assert cover.taken
-    cover.taken.clear()
+    cover.begin()
     assert walked() == before
     assert not cover.taken, "it is watched no more"
 

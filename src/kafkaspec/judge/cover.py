@@ -58,7 +58,16 @@ class Cover:
 
     sites: list[Site] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
-    """numbers of sides; whoever watches call by call empties it"""
+    """numbers of sides; whoever watches call by call begins each"""
+    hiding: Sequence[Any] = ()
+    """the functions that keep answers, and whose calls take sides, each with `cache_clear`"""
+
+    def begin(self) -> None:
+        """Before a call: nothing is taken yet, and no answer is kept that would hide the sides of its function. Which
+        are kept depends on the candidates that were made before, in another campaign of this process too."""
+        self.taken.clear()
+        for function in self.hiding:
+            function.cache_clear()
 
     def side(self, number: int) -> str:
         site = self.sites[number // SIDES]
@@ -278,22 +287,30 @@ def reached(
 ) -> set[tuple[str, str]]:
     """The functions that the bodies of operations may come to, by module and name; without any, those of the machine,
     its start and what is shown of a state too. A method may be meant wherever its name is used."""
-    known = functions_of(machine, modules, operations)
-    return {(f.__module__, f.__qualname__.replace(".<locals>", "")) for f in known}
+    return _names_of(functions_of(machine, modules, operations))
+
+
+def _names_of(functions: Iterable[FunctionType]) -> set[tuple[str, str]]:
+    return {(f.__module__, f.__qualname__.replace(".<locals>", "")) for f in functions}
 
 
 def functions_of(
     machine: Machine[Any], modules: Sequence[ModuleType], operations: Iterable[Operation[Any]] | None = None
 ) -> set[FunctionType]:
     """The same functions."""
+    todo: list[Any] = [op.body for op in operations or machine.operations.values()]
+    todo += [machine.show, machine.initial] if operations is None else []
+    return _called_from(todo, modules)
+
+
+def _called_from(todo: list[Any], modules: Sequence[ModuleType]) -> set[FunctionType]:
+    """These, and the functions of the modules that they may come to."""
     methods: dict[str, list[FunctionType]] = {}
     for module in modules:
         for f in _defined(module):
             if "." in f.__qualname__:
                 methods.setdefault(f.__name__, []).append(f)
     homes = {module.__name__ for module in modules}
-    todo: list[Any] = [op.body for op in operations or machine.operations.values()]
-    todo += [machine.show, machine.initial] if operations is None else []
     known: set[FunctionType] = set()
     while todo:
         f = inspect.unwrap(todo.pop())
@@ -381,6 +398,8 @@ def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[ModuleRewrite]]:
             tree = tree_of(module)
             _WatcherInserter(module, {f for home, f in wanted if home == module.__name__}, cover.sites).visit(tree)
             texts.append(ModuleRewrite(module, tree, watchers, every))
+        within = {(site.module, site.function) for site in cover.sites}
+        cover.hiding = [f for f in keeping_in(machine) if within & _names_of(_called_from([f], modules))]
         _KNOWN[id(machine)] = machine, cover, texts
     return _KNOWN[id(machine)][1:]
 

@@ -94,7 +94,7 @@ class Proposal(NamedTuple):
 
 def proposed(cover: Cover, state: Any, call: Call, picked: Sequence[int] = ()) -> Proposal | None:
     """What the spec says to a call, and by which sides; None for one outside the contract."""
-    cover.taken.clear()
+    cover.begin()
     step = call.operation.direct(state, call.arguments)
     return None if isinstance(step, Outside) else Proposal(call, step, picked, tuple(cover.taken))
 

@@ -292,7 +292,7 @@ class Session:
     def observed(self, asked: PendingHistory, state: Any) -> None:
         """Ask for the state, which must be this one."""
         if state is not self.last_observed[0]:
-            self.cover.taken.clear()
+            self.cover.begin()
             self.last_observed = state, self.machine.observe(state)
             asked.sides[-1] = (*asked.sides[-1], *self.cover.taken)
         self._line(asked, "observe", len(asked.records) - 1, ("state", self.last_observed[1]))

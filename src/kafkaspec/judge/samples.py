@@ -107,7 +107,7 @@ def _turns(
     refusals that it decided are decided otherwise. Another refusal by its own condition stands before the one that was
     met; one that comes when the condition of that one does not hold stands behind it."""
     with watched(machine) as cover:
-        cover.taken.clear()
+        cover.begin()
         machine.apply(state, op.name, arguments, contracts=False)
         for n in sorted({side // SIDES for side in cover.taken}):
             with otherwise(machine, n, "negated"), contextlib.suppress(Exception):

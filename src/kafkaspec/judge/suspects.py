@@ -271,7 +271,7 @@ def explanations(
     then those at a boundary."""
     calls = [call for call, _ in followed(machine, records)]
     with watched(machine) as cover:
-        cover.taken.clear()
+        cover.begin()
         _explains(machine, records)
         faults: list[_OtherDecision | _KeptPart] = []
         for n in sorted({side // SIDES for side in cover.taken}):
