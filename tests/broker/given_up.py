@@ -42,7 +42,7 @@ class GivenUp:
     name: str
     transaction: Transaction
     offsets: frozenset[int]
-    """of its records there, and of the batches that they are in"""
+    """of its records, those that DeleteRecords removed included, and of the batches that they are in"""
 
     def explains(self, finding: Finding) -> bool:
         of = FROM.search(finding.message)
@@ -63,10 +63,12 @@ def given_up(history: History, log: bytes, directory: Path) -> list[GivenUp]:
     for line in lines(log):
         for transaction in history.pending(line.client, line.at_s):
             for name in line.names:
-                crcs = {s.crc for s in history.sent if s.transaction is transaction and s.name == name}
-                there = _unmarked(directory / name, crcs, name.rpartition("-")[0] in history.compacted)
+                sent = [s for s in history.sent if s.transaction is transaction and s.name == name]
+                compacted = name.rpartition("-")[0] in history.compacted
+                there = _unmarked(directory / name, {s.crc for s in sent}, compacted)
                 if there and all((x.transaction, x.name) != (transaction, name) for x in out):
-                    out.append(GivenUp(name, transaction, there))
+                    told = {s.offset for s in sent if s.offset is not None}
+                    out.append(GivenUp(name, transaction, there | told))
     return out
 
 
