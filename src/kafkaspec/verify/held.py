@@ -5,8 +5,7 @@ known from the texts, without running anything. The engines count for every unit
 subsystem's layer, a rule of the audit) counts as imported by the units that look there; and a text which finds modules
 or files while it runs may come to any file of the project.
 
-Files are as they were when this module was imported, which is before a subsystem is. What was asked of a text that has
-changed since is not kept.
+What was asked of a text that has changed since the beginning is not kept.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _FINDS = re.compile(r"\b(?:importlib|__import__|__file__|sys\.modules|runpy)\b|\
 def _imported(file: Path) -> frozenset[Path]:
     """The files of the package and of the project that a file imports, at its top or within a function: by its text,
     which takes a tenth of the time of its syntax tree, where all that it imports is plain to see there."""
-    text = file.read_text("utf-8")
+    text = file.read_text("utf-8", "replace")
     found = _IMPORT.findall(text)
     if len(found) == len(re.findall(r"\bimport\b", text)):
         pairs = [(module or whole.split()[0], _NAME.findall(a or b)) for module, a, b, whole in found]
@@ -75,9 +74,13 @@ def _imported(file: Path) -> frozenset[Path]:
 
 
 def _of_tree(file: Path, text: str) -> list[tuple[str, list[str]]]:
-    """The modules that a file imports, each with the names that it takes of it."""
+    """The modules that a file imports, each with the names that it takes of it; none, if it is no Python."""
     out: list[tuple[str, list[str]]] = []
-    for n in ast.walk(ast.parse(text, str(file))):
+    try:
+        tree = ast.parse(text, str(file))
+    except (SyntaxError, ValueError):
+        return out
+    for n in ast.walk(tree):
         if isinstance(n, ast.Import):
             out += [(a.name, []) for a in n.names]
         elif isinstance(n, ast.ImportFrom):
@@ -174,7 +177,7 @@ def inputs(unit: Unit) -> list[Path]:
 
 @cache
 def _finds(file: Path) -> bool:
-    return _FINDS.search(file.read_text("utf-8")) is not None
+    return _FINDS.search(file.read_text("utf-8", "replace")) is not None
 
 
 @cache
