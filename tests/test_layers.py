@@ -103,6 +103,11 @@ def test_only_drivers_import_a_subsystem_s_spec(part: str) -> None:
     assert found == {}
 
 
+def test_what_specs_share_imports_no_subsystem_s_spec() -> None:
+    found = {f.name: of for f in files("spec") if f.parent.name == "common" and (of := specs(f.read_text("utf-8")))}
+    assert found == {}
+
+
 @pytest.mark.parametrize("part", ORDER)
 def test_only_drivers_import_a_driver(part: str) -> None:
     found = {str(f): of for f in files(part) if not is_part(f.stem) and (of := drivers(f.read_text("utf-8")))}

@@ -37,7 +37,7 @@ class State(IntEnum):
     MISLEADS = 2
     ODD = 3
     """a lookup by it is right, but no Kafka would have made it"""
-    UNJUDGED = 4
+    UNCHECKED = 4
     """there is damage where it points"""
     BEYOND = 5
     """it points beyond the segment's end"""
@@ -63,7 +63,7 @@ class IndexCheck(LogCheck):
         raise NotImplementedError
 
     def compare(self, rows: NDArray[Any]) -> None:
-        """Judge the entries that these batches, none of them damaged, are evidence for."""
+        """Check the entries that these batches, none of them damaged, are evidence for."""
         raise NotImplementedError
 
     def falls(self) -> NDArray[np.bool_]:

@@ -99,10 +99,10 @@ class BatchCheck(LogCheck):
     def _legacy(self, segment: Segment, row: Any) -> Finding:
         assert segment.log is not None
         return self.log.finding(
-            Severity.UNJUDGED,
+            Severity.UNCHECKED,
             LEGACY_CLAUSE,
             segment.log,
-            f"messages of format {int(row['magic'])}, which is not judged: only their CRC-32 was compared",
+            f"messages of format {int(row['magic'])}, which is not checked: only their CRC-32 was compared",
             expected="message format 2",
             position=int(row["position"]),
             offset=int(row["base_offset"]),
@@ -127,16 +127,16 @@ class BatchCheck(LogCheck):
     def _damaged(self, d: _Damage) -> Finding:
         assert d.segment.log is not None
         row, problem = d.row, Problem(int(d.row["problem"]))
-        unjudged = problem is Problem.TOO_MUCH
+        unchecked = problem is Problem.TOO_MUCH
         clause, sentence = problem_text(row)
         message, expected = _words(row, problem)
         at, start = int(row["problem_at"]), int(row["position"])
         if problem in RECOVERY_SEES and not (problem is Problem.MAGIC and int(row["magic"]) > 2):
             recovery = recovery_consequence(self.log, d.segment, start, d.offset, self.next_offset)
         else:
-            recovery = "" if unjudged else UNSEEN
+            recovery = "" if unchecked else UNSEEN
         return self.log.finding(
-            Severity.UNJUDGED if unjudged else Severity.ERROR,
+            Severity.UNCHECKED if unchecked else Severity.ERROR,
             clause,
             d.segment.log,
             f"{sentence}: {message}",
@@ -200,7 +200,7 @@ def _words(row: Any, problem: Problem) -> tuple[str, str]:
                 f"{count} records in {CODECS[attributes & CODEC_MASK]}",
             )
         case Problem.TOO_MUCH:
-            return f"{CODECS[attributes & CODEC_MASK]}, {size - 61} bytes: not judged", f"at most {LIMIT >> 20} MiB"
+            return f"{CODECS[attributes & CODEC_MASK]}, {size - 61} bytes: not checked", f"at most {LIMIT >> 20} MiB"
         case Problem.TIMESTAMP:
             return f"{int(row['max_timestamp'])} in the header", f"{int(row['largest_timestamp'])}, as in the records"
         case Problem.OFFSET:

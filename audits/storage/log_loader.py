@@ -215,7 +215,7 @@ class OffsetCheck(LogCheck):
             what = f"offsets {gap.expected} to {gap.found - 1} are missing"
             doubt = "" if known else "; compaction would explain it, and whether the topic is compacted is not known"
             yield self.log.finding(
-                Severity.ERROR if known else Severity.UNJUDGED,
+                Severity.ERROR if known else Severity.UNCHECKED,
                 "LDR-17",
                 gap.segment.log,
                 what + doubt,

@@ -78,12 +78,12 @@ class OffsetIndexCheck(IndexCheck):
         before = np.maximum(np.concatenate(([-1], before[:-1])), self.last_offset)
         sound = (row >= 0) & ~bad[r]
         on = sound & (position[r] == at)
-        state = np.full(len(some), State.UNJUDGED, np.int8)
+        state = np.full(len(some), State.UNCHECKED, np.int8)
         state[sound & (at < position[r] + rows["size"][r])] = State.MISLEADS
         fine = on & (before[r] < offset)
         good_last = np.maximum.accumulate(np.where(bad, -1, last))
         n = np.searchsorted(good_last, offset)
-        state[fine] = State.UNJUDGED if self.damaged else State.ODD
+        state[fine] = State.UNCHECKED if self.damaged else State.ODD
         state[fine & ((rows["base_offset"][r] == offset) | _made_of(rows, n, offset))] = State.TRUE
         later = fine & (n == len(last))
         state[later] = State.PENDING
@@ -101,17 +101,17 @@ class OffsetIndexCheck(IndexCheck):
         offset = self.offsets[waiting]
         n = np.searchsorted(rows["last_offset"], offset)
         made, over = _made_of(rows, n, offset), n == len(rows)
-        self.state[waiting[~over]] = State.UNJUDGED if self.damaged else State.ODD
+        self.state[waiting[~over]] = State.UNCHECKED if self.damaged else State.ODD
         self.state[waiting[made]] = State.TRUE
         self.pending = waiting[over].tolist()
 
     @states("OIX-24", "OIX-25", "OIX-27")
     def settle(self, ending: Ending) -> None:
-        self.state[self.pending] = State.UNJUDGED if self.damaged else State.ODD
+        self.state[self.pending] = State.UNCHECKED if self.damaged else State.ODD
         self.state[self.positions < 0] = State.MISLEADS
         beyond = self.positions >= self.seen_end
         self.state[beyond] = State.BEYOND
-        self.state[beyond & (self.positions < ending.size)] = State.UNJUDGED  # of what is no batch
+        self.state[beyond & (self.positions < ending.size)] = State.UNCHECKED  # of what is no batch
 
     @states("OIX-23")
     def falls(self) -> NDArray[np.bool_]:

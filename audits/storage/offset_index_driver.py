@@ -20,7 +20,7 @@ from kafkaspec.spec.storage import offset_index as spec
 CODES = {State.TRUE: "", State.MISLEADS: "OIX-24", State.ODD: "OIX-25", State.BEYOND: "OIX-27"}
 
 
-def judged(
+def checked(
     batches: Sequence[spec.Batch], entries: Sequence[spec.Entry], by: type[IndexCheck] | None = None
 ) -> list[str]:
     """What the check makes of a small segment that was closed cleanly, with these batches (position, size, first and
@@ -50,4 +50,4 @@ class Driver(ByName):
     machine = spec.audit
 
     def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> list[str]:
-        return judged(batches, entries)
+        return checked(batches, entries)

@@ -816,7 +816,7 @@ class ProducerCheck(LogCheck):
             expected=wrong[0].expected,
             recovery="not read while there is a later one"
             if later
-            else "a restart takes it as it is: duplicates, sequences and open transactions are judged by it",
+            else "a restart takes it as it is: duplicates, sequences and open transactions depend on it",
             position=wrong[0].position,
             offset=at,
         )

@@ -67,7 +67,7 @@ class TimeIndexCheck(IndexCheck):
             true = within & (stamp[r] == timestamp) & (before <= timestamp)
             state = np.where(true, State.TRUE, State.MISLEADS).astype(np.int8)
             if self.damaged:
-                state[~within] = State.UNJUDGED
+                state[~within] = State.UNCHECKED
             self.state[some] = state
             for x in np.flatnonzero(state == State.MISLEADS).tolist():
                 if len(self.right) < MOST_REMEMBERED:
@@ -80,7 +80,7 @@ class TimeIndexCheck(IndexCheck):
     def settle(self, ending: Ending) -> None:
         unseen = self.state == State.UNSEEN
         beyond = unseen & (self.offsets > self.last_offset)
-        self.state[beyond] = State.UNJUDGED if ending.reason or self.damaged else State.BEYOND
+        self.state[beyond] = State.UNCHECKED if ending.reason or self.damaged else State.BEYOND
         self.state[unseen & ~beyond] = State.MISLEADS  # below 0, where no batch came by
 
     @states("TIX-12")

@@ -20,7 +20,7 @@ from kafkaspec.spec.storage import time_index as spec
 CODES = {State.TRUE: "", State.MISLEADS: "TIX-13", State.BEYOND: "TIX-15"}
 
 
-def judged(
+def checked(
     batches: Sequence[spec.Batch], entries: Sequence[spec.Entry], by: type[audit.TimeIndexCheck] | None = None
 ) -> spec.Breaches:
     """What the check makes of a small segment that was closed cleanly, with these batches (first and last offset,
@@ -57,4 +57,4 @@ class Driver(ByName):
     machine = spec.audit
 
     def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> spec.Breaches:
-        return judged(batches, entries)
+        return checked(batches, entries)

@@ -12,9 +12,9 @@ from kafkaspec.impl.storage import segment as impl
 from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.segment_contents import BatchToAppend, EpochEntry, OffsetEntry, TimeEntry, batches_of
 from kafkaspec.spec.storage import segment as spec
-from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
 DIRECTORY = "t-0"
 

@@ -9,6 +9,7 @@ from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.storage import transaction_index as impl
 from kafkaspec.impl.storage.transaction_index import ENTRY, SUFFIX
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.storage import transaction_index as spec
 
 DIRECTORY = "t-0"
@@ -67,7 +68,7 @@ class Driver(ByName):
             tuple(
                 spec.Index(
                     i.base_offset,
-                    tuple(spec.AbortedTransaction(*e) for e in i),
+                    tuple(AbortedTransaction(*e) for e in i),
                     i.exists,
                     i.last_offset,
                     i.size % ENTRY.size,

@@ -21,8 +21,8 @@ from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import LeaderEpochOrNone, Offset, ProducerIdOrNone, Room, Timestamp
 from kafkaspec.spec.common import mapped_index as mapped
 from kafkaspec.spec.common import record_format as fmt
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP
-from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
 CHAPTER = "Kafka Internals, ch. 03"
 LOG_SEGMENT = "LogSegment, Kafka 4.3.0"

@@ -280,7 +280,7 @@ def clean_shutdown_read(file: str) -> int | None:
 
 
 # ---- the logs --------------------------------------------------------------------------------------------------------
-@machine.operation("createLog", "CKP-11")
+@machine.environment("createLog")
 @loaded("CKP-11")
 @require(lambda state, partition: partition not in state.logs, "CKP-11 the log is new")
 @require(
@@ -296,7 +296,7 @@ def _changed(state: Directory, partition: str, log: LogView) -> Directory:
     return replace(state, logs=state.logs.with_(partition, log))
 
 
-@machine.operation("append", "CKP-11")
+@machine.environment("append")
 @loaded("CKP-11")
 @a_log("CKP-11")
 @require(lambda count: 0 <= count <= 100, "CKP-11 at most a hundred records at once")

@@ -38,6 +38,7 @@ from kafkaspec.contract.numbers import (
 )
 from kafkaspec.errors import UserError
 from kafkaspec.spec.common import segment_contents as contents
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, NO_TIMESTAMP
 from kafkaspec.spec.common.segment_contents import (
     CHAPTER,
@@ -69,7 +70,6 @@ from kafkaspec.spec.common.segment_contents import (
     was_open,
     whole,
 )
-from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
 PREFIX = "SEG"
 TITLE = "Log segment"

@@ -182,7 +182,7 @@ def needs_order(id: str) -> require:
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
-@machine.operation("maybeAppend", "TIX-4", "TIX-9")
+@machine.operation("maybeAppend", "TIX-4")
 @states(without=ONE_CALL)
 @needs_open("TIX-3")
 @require(lambda state: not state.odd, "TIX-9 the file is a whole number of slots")

@@ -22,6 +22,7 @@ from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.contract.numbers import Int64, Offset, Position, ProducerId
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 
 PREFIX = "TXI"
@@ -43,15 +44,6 @@ ENTRY_SIZE = 34
 
 
 # ---- entries ---------------------------------------------------------------------------------------------------------
-class AbortedTransaction(NamedTuple):
-    """Its producer, its first record's offset, its marker's, and what was stable then."""
-
-    producer_id: Annotated[int, governs("TXI-1")]
-    first_offset: Annotated[int, governs("TXI-1")]
-    last_offset: Annotated[int, governs("TXI-1")]
-    last_stable_offset: Annotated[int, governs("TXI-1")]
-
-
 Entries = tuple[AbortedTransaction, ...]
 
 

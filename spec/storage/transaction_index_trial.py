@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.damaged_files import damaged
-from kafkaspec.spec.storage.transaction_index import ENTRY_SIZE, AbortedTransaction, Log, hexadecimal, machine
+from kafkaspec.spec.storage.transaction_index import ENTRY_SIZE, Log, hexadecimal, machine
 
 
 def _last(log: Log) -> int:

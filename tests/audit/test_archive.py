@@ -19,7 +19,7 @@ import pytest
 
 from kafkaspec.audit import archive, engine
 from kafkaspec.audit.archive import is_archive
-from kafkaspec.audit.recorded import misjudged, recorded
+from kafkaspec.audit.recorded import recorded, wrongly_audited
 from kafkaspec.errors import UserError
 from kafkaspec.mutants.audit import META, log_file, one_record
 from kafkaspec.report.describe import describe
@@ -100,13 +100,13 @@ def test_an_archive_is_judged_as_what_it_holds(name: str, mode: str, tmp_path: P
 def test_a_recording_is_judged_in_its_archive(name: str) -> None:
     """One as tar writes it with --sparse, too."""
     r = next(r for r in recorded() if r.name == name)
-    assert misjudged(r, engine.audit([r.archive], strict=True)) == []
+    assert wrongly_audited(r, engine.audit([r.archive], strict=True)) == []
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("r", recorded(), ids=lambda r: r.name)
 def test_every_recording_is_judged_in_its_archive(r: object) -> None:
-    assert misjudged(r, engine.audit([r.archive], strict=True)) == []  # type: ignore[arg-type, attr-defined]
+    assert wrongly_audited(r, engine.audit([r.archive], strict=True)) == []  # type: ignore[arg-type, attr-defined]
 
 
 def test_names_are_those_in_the_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +152,7 @@ def test_given_twice_it_is_judged_once(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.tar")
     (tmp_path / "b.tar").symlink_to(path)
     found = engine.audit([path, tmp_path / "b.tar"], strict=True)
-    assert found.notes == (f"{tmp_path / 'b.tar'}: given twice; judged once",)
+    assert found.notes == (f"{tmp_path / 'b.tar'}: given twice; audited once",)
     assert len(found.directories) == 1
 
 

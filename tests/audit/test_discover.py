@@ -115,7 +115,7 @@ def test_a_path_twice_is_judged_once(originals: Originals, tmp_path: Path) -> No
     link.symlink_to(directory)
     found = d.discover([directory, link, directory / "ledger-0", directory / "ledger-0" / f"{0:020}.log"])
     assert len(found.places) == 1
-    assert [n.split(": ")[1] for n in found.notes] == ["given twice; judged once"] * len(found.notes)
+    assert [n.split(": ")[1] for n in found.notes] == ["given twice; audited once"] * len(found.notes)
     assert len(found.notes) >= 2
 
 

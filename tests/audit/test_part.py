@@ -169,7 +169,7 @@ def test_a_gap_within_a_segment_is_still_asked(originals: Originals, tmp_path: P
     second = size + 12 + int.from_bytes(data[size + 8 : size + 12], "big")
     (folder / log.name).write_bytes(data[:size] + data[second:])
     found = engine.audit([folder], strict=True)
-    assert [(f.severity, f.clause) for f in found.findings] == [(Severity.UNJUDGED, "LDR-17")]
+    assert [(f.severity, f.clause) for f in found.findings] == [(Severity.UNCHECKED, "LDR-17")]
 
 
 def test_a_folder_of_partitions_is_a_part(originals: Originals, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_without_a_log_it_cannot_be_judged(originals: Originals, tmp_path: Path)
     found = engine.audit([taken(partition, names, tmp_path)], strict=True)
     assert found.exit_code == 2
     assert [p.partition(": ")[2] for p in found.problems] == [
-        "no .log of a segment is there: the other files cannot be judged alone"
+        "no .log of a segment is there: the other files cannot be checked alone"
     ]
 
 

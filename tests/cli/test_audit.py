@@ -114,7 +114,7 @@ def test_a_finding_says_all_that_a_person_needs(
 def test_old_formats_are_named_and_not_judged(capsys: pytest.CaptureFixture[str], archive: Any) -> None:
     code, out, _ = run(capsys, archive(OLD))
     assert code == 2
-    assert "? could not judge; not judged: " in out.splitlines()[0]
+    assert "? could not judge; not checked: " in out.splitlines()[0]
 
 
 def test_many_findings_of_one_kind_are_counted() -> None:
@@ -204,7 +204,7 @@ def test_the_verdict_by_the_worst(severity: Severity, archive: Any, monkeypatch:
 
     monkeypatch.setattr(engine, "checks", lambda: engine.Checks((), (Says,), ()))
     a = engine.audit([archive(BASIC)], strict=True)
-    code = {Severity.LEFTOVER: 0, Severity.UNJUDGED: 2, Severity.WARNING: 1, Severity.ERROR: 1}[severity]
+    code = {Severity.LEFTOVER: 0, Severity.UNCHECKED: 2, Severity.WARNING: 1, Severity.ERROR: 1}[severity]
     assert a.exit_code == code
 
 

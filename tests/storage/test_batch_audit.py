@@ -135,7 +135,7 @@ def test_a_tail_that_no_append_leaves(tmp_path: Path) -> None:
 def test_old_formats_once_a_segment(tmp_path: Path) -> None:
     old = [b"".join(message(f + i, 1, b"k", b"v") for i in range(9)) for f in (0, 1000)]
     found = findings(log_of(tmp_path, *old, first=0))
-    assert [(f.severity, f.position, f.offset) for f in found] == [(Severity.UNJUDGED, 0, n) for n in (0, 1000)]
+    assert [(f.severity, f.position, f.offset) for f in found] == [(Severity.UNCHECKED, 0, n) for n in (0, 1000)]
     assert "format 1" in found[0].message
 
 
@@ -154,4 +154,4 @@ def test_a_record_that_nobody_may_take_out(tmp_path: Path, policy: str | None, t
 def test_more_than_is_decompressed_is_not_judged(tmp_path: Path) -> None:
     large = write_batches(None, [bytes(LIMIT)], NOW, batch_records=1, attributes=4, compress=partial(compress, 4))
     (found,) = findings(log_of(tmp_path, bytes(large), first=0))
-    assert (found.severity, found.recovery) == (Severity.UNJUDGED, "")
+    assert (found.severity, found.recovery) == (Severity.UNCHECKED, "")

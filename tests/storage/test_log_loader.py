@@ -352,7 +352,7 @@ def test_a_gap_is_an_error_where_nothing_explains_it() -> None:
     assert (found.clause, found.position, found.offset, found.severity) == ("LDR-17", 70, 5, Severity.ERROR)
     assert found_in(Log(partition(0), config=TopicConfig(cleanup_policy="compact")), gap) == []
     assert found_in(Log(partition(0), cleaner_point=3), gap) == []
-    assert [f.severity for f in found_in(Log(partition(0)), gap)] == [Severity.UNJUDGED]
+    assert [f.severity for f in found_in(Log(partition(0)), gap)] == [Severity.UNCHECKED]
     assert [f.severity for f in found_in(Log(partition(0), topic_id="id"), gap)] == [Severity.ERROR]
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +15,8 @@ from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.verify import budget
 from kafkaspec.verify.engine import STEPS, verify
 from kafkaspec.verify.row import Row
+
+VERIFIED = Path(__file__).parents[2] / "docs" / "measured" / "verified.json"
 
 
 def events(recording: Recording) -> int:
@@ -31,6 +36,17 @@ def test_what_is_pinned_and_recorded_is_within_the_budget(name: str) -> None:
         }
     )
     assert budget.over(name, work) == []
+
+
+def test_what_was_verified_is_within_the_budget() -> None:
+    """The obligations of proofs too, which are known when all is proved."""
+    rows = [r for r in json.loads(VERIFIED.read_text("utf-8")) if r["what"] == "cost"]
+    assert {r["subsystem"] for r in rows} == {*subsystems()}
+    for row in rows:
+        counted = re.findall(r"(\d[\d,]*) (\w+)", row["detail"].partition(":")[0])
+        work = Counter({kind: int(n.replace(",", "")) for n, kind in counted})
+        assert budget.over(row["subsystem"], work) == []
+        assert row["detail"] == budget.told(row["subsystem"], work)
 
 
 def test_every_exception_is_needed_and_has_a_reason() -> None:

@@ -51,7 +51,7 @@ def test_log_directories_that_are_audited_wrongly_are_red(monkeypatch: pytest.Mo
     known = [r for r in recorded.recorded() if r.truth is not None]
     small = min(known, key=lambda r: r.archive.stat().st_size)
     monkeypatch.setattr(recorded, "recorded", lambda: (small,))
-    monkeypatch.setattr(recorded, "misjudged", lambda *_: ["a finding"])
+    monkeypatch.setattr(recorded, "wrongly_audited", lambda *_: ["a finding"])
     monkeypatch.setattr(recorded, "disagreements", lambda *_: ["a record that no client wrote"])
     monkeypatch.setattr(recorded, "miscounted", lambda *_: ["a wrong sum"])
     (row,) = red(Unit(AUDIT, "log directories", 0))

@@ -118,7 +118,7 @@ def unpacked(paths: Sequence[Path], progress: Progress | None = None) -> Iterato
             if path not in archives:
                 out.paths.append(path)
             elif real in seen:
-                out.notes.append(f"{path}: given twice; judged once")
+                out.notes.append(f"{path}: given twice; audited once")
             else:
                 seen.add(real)
                 folder = top / str(n) / _stem(path.name)

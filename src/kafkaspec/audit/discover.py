@@ -194,7 +194,7 @@ class _Walk:
                 if p.only is not None and not p.segments:
                     raise UserError(f"{p.path / min(p.only)}: no segment: name the .log, or the directory")
                 if os.path.realpath(p.path) in held:
-                    self.notes.append(f"{p.path}: given twice; judged once")
+                    self.notes.append(f"{p.path}: given twice; audited once")
                 else:
                     kept.append(p)
             if kept:
@@ -214,7 +214,7 @@ class _Walk:
         real = os.path.realpath(path.parent)
         for n, p in enumerate(self.alone.get(real, [])):
             if p.only is None or name in p.only:
-                self.notes.append(f"{path}: given twice; judged once")
+                self.notes.append(f"{path}: given twice; audited once")
             else:
                 self.alone[real][n] = _only(whole, p.only | {name})
             return
@@ -224,7 +224,7 @@ class _Walk:
         topic, partition, kind = self._named(path.absolute())
         real = os.path.realpath(path)
         if any(p.only is None for p in self.alone.get(real, [])):
-            self.notes.append(f"{path}: given twice; judged once")
+            self.notes.append(f"{path}: given twice; audited once")
         try:
             self.alone[real] = [partition_files(path, topic, partition, kind)]
         except OSError as e:
@@ -241,7 +241,7 @@ class _Walk:
         real = os.path.realpath(path)
         if real in self.visited:
             if real in self.directories:
-                self.notes.append(f"{path}: given twice; judged once")
+                self.notes.append(f"{path}: given twice; audited once")
             return True
         self.visited.add(real)
         partitions = [(f, n) for f in folders if (n := partition_name(f.name)) is not None]

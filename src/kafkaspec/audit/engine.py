@@ -1,4 +1,4 @@
-"""The audit: each segment is read once, in order, and shown to every check; then directories and cluster are judged.
+"""The audit: each segment is read once, in order, and shown to every check; then directories and cluster are audited.
 
 Checks are found by their files: every `AUDIT` in `audits/<area>/<name>.py`. Memory is bounded: segments
 pass by in chunks, and of one clause's findings in one file the first `MOST_ALIKE` are kept and the others counted.
@@ -97,7 +97,7 @@ class Topic:
     findings: int
     """of WARNING and ERROR"""
     leftovers: int
-    unjudged: int
+    unchecked: int
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Audit:
     omitted: tuple[OmittedCounts, ...] = ()
     """how many findings of one clause in one file there are beyond those that are listed"""
     problems: tuple[str, ...] = ()
-    """what could not be read, or not be judged, and why"""
+    """what could not be read, or not be checked, and why"""
     notes: tuple[str, ...] = ()
     part: Part | None = None
     """null if only whole log directories were given"""
@@ -187,8 +187,8 @@ def checks() -> Checks:
 def audit_log(log: Log, checks: Sequence[type[LogCheck]] | None = None) -> tuple[list[Finding], Summary]:
     """Read a log once and put it to the checks (all, if not named). The findings are not sorted. Raises UserError
     where a file cannot be read, and whatever a check raises."""
-    judged = _read(log, checks, strict=True)
-    return judged.findings.kept, judged.summary
+    audited = _read(log, checks, strict=True)
+    return audited.findings.kept, audited.summary
 
 
 @dataclass
@@ -310,12 +310,12 @@ def check_log(log: Log, strict: bool, tick: Callable[[int, int], None] | None = 
         if now is None:
             return None
         log = replace(log, files=now)
-        judged, error = None, None
+        audited, error = None, None
         try:
-            judged = _read(log, None, strict, None if attempt else tick)
+            audited = _read(log, None, strict, None if attempt else tick)
         except UserError as e:
             error = e
-        if judged is not None and not _suspicious(judged):
+        if audited is not None and not _suspicious(audited):
             break
         after = signature(now)
         if after == before:
@@ -323,14 +323,14 @@ def check_log(log: Log, strict: bool, tick: Callable[[int, int], None] | None = 
         before = after
     if error is not None:
         raise error
-    return judged
+    return audited
 
 
-def _suspicious(judged: LogResult) -> bool:
+def _suspicious(audited: LogResult) -> bool:
     """Whether what was found may be the doing of a broker that was at work: a log without a segment is none, but a
     listing may have missed one that came while another went."""
-    lacking = not judged.log.files.segments and judged.log.files.kind is Kind.CURRENT
-    return lacking or bool(judged.problems) or any(f.severity > Severity.LEFTOVER for f in judged.findings.kept)
+    lacking = not audited.log.files.segments and audited.log.files.kind is Kind.CURRENT
+    return lacking or bool(audited.problems) or any(f.severity > Severity.LEFTOVER for f in audited.findings.kept)
 
 
 def signature(files: PartitionFiles) -> dict[str, tuple[int, int, int]]:
@@ -365,8 +365,8 @@ class Tally:
 
 
 Fan = Callable[[list[Log], bool, Tally], Iterator[tuple[int, LogResult | str | None]]]
-"""How the logs are judged: here one after the other, or spread over Spark. Gives each log's number and what came of it:
-None if it is gone, a line if it could not be read."""
+"""How the logs are audited: here one after the other, or spread over Spark. Gives each log's number and what came of
+it: None if it is gone, a line if it could not be read."""
 
 
 def here(logs: list[Log], strict: bool, tally: Tally) -> Iterator[tuple[int, LogResult | str | None]]:
@@ -385,19 +385,19 @@ def audit(
     progress: Progress | None = None,
     strict: bool | None = None,
 ) -> Audit:
-    """Judge everything under the paths, and in the archives among them. `strict`: what a check raises is raised, and
-    not reported as a file that could not be judged (default: if KAFKASPEC_TRACEBACK is set). Raises UserError for paths
-    that are nothing of Kafka's, and for an archive that is refused."""
+    """Audit everything under the paths, and in the archives among them. `strict`: what a check raises is raised, and
+    not reported as a file that could not be checked (default: if KAFKASPEC_TRACEBACK is set). Raises UserError for
+    paths that are nothing of Kafka's, and for an archive that is refused."""
     strict = bool(os.environ.get("KAFKASPEC_TRACEBACK")) if strict is None else strict
     given = [Path(p) for p in paths]
     with unpacked(given, progress) as there:
-        found = _judged(there.paths, fan, progress, strict)
+        found = _audited(there.paths, fan, progress, strict)
     found = replace(found, paths=tuple(map(str, given)), archives=tuple(archive for _, archive in there.names))
     found = _retold(replace(found, notes=(*there.notes, *found.notes)), lambda text: printable(there.told(text)))
     return replace(found, findings=tuple(sorted(found.findings, key=Finding.order)))
 
 
-def _judged(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict: bool) -> Audit:
+def _audited(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict: bool) -> Audit:
     found = discover(paths)
     found = replace(found, places=tuple(map(with_own_files, found.places)))
     problems, notes = list(found.problems), list(found.notes)
@@ -413,18 +413,18 @@ def _judged(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict: 
     absent = list[tuple[Log, Absent]]()
     answers = dict(fan(logs, strict, tally))
     for n in range(len(logs)):
-        judged = answers.pop(n)
-        if isinstance(judged, str):
-            problems.append(judged)
-        elif judged is None:
+        audited = answers.pop(n)
+        if isinstance(audited, str):
+            problems.append(audited)
+        elif audited is None:
             notes.append(f"{logs[n].files.path}: gone while it was read: deleted by a running broker")
         else:
-            out.add(judged.findings.kept)
-            for o in judged.findings.omitted:
+            out.add(audited.findings.kept)
+            for o in audited.findings.omitted:
                 out.counts[o.clause, o.file, o.severity] += o.count
-            problems += judged.problems
-            summaries[n] = judged.summary
-            absent += [(judged.log, a) for a in judged.absent]
+            problems += audited.problems
+            summaries[n] = audited.summary
+            absent += [(audited.log, a) for a in audited.absent]
     directories, wholes = list[Directory](), list[Directory]()
     for n, place in enumerate(found.places):
         mine = tuple(s for i, s in enumerate(summaries) if owner[i] == n and s is not None)
@@ -435,7 +435,7 @@ def _judged(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict: 
             wholes.append(directories[-1])
         elif mine and not any(s.segments for s in mine):
             problems.append(
-                f"{place.files.path}: no .log of a segment is there: the other files cannot be judged alone"
+                f"{place.files.path}: no .log of a segment is there: the other files cannot be checked alone"
             )
     for directory in wholes:
         for dc in checks().directories:
@@ -445,7 +445,7 @@ def _judged(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict: 
         for cc in checks().clusters:
             _guarded(out, problems, strict, cc, lambda c=cc: c().check(every, reread), every[0].files.path)  # type: ignore[misc]
     if not any(s is not None for s in summaries) and not wholes and not problems:
-        problems.append(f"{paths[0]}: nothing there could be judged")
+        problems.append(f"{paths[0]}: nothing there could be audited")
     alone = [s.log for d in directories for s in d.logs if s.log.alone]
     part = _part(alone, absent) if alone else None
     return _result([str(p) for p in paths], every, wholes, out, problems, notes, part)
@@ -544,10 +544,10 @@ def counted(a: Audit) -> Audit:
     for t in a.topics:
         of = by_topic.get(t.topic, none)
         findings = of[Severity.WARNING] + of[Severity.ERROR]
-        topics.append(replace(t, findings=findings, leftovers=of[Severity.LEFTOVER], unjudged=of[Severity.UNJUDGED]))
+        topics.append(replace(t, findings=findings, leftovers=of[Severity.LEFTOVER], unchecked=of[Severity.UNCHECKED]))
     if any(f.severity >= Severity.WARNING for f in a.findings):
         verdict = "unsound"
-    elif a.problems or any(f.severity == Severity.UNJUDGED for f in a.findings):
+    elif a.problems or any(f.severity == Severity.UNCHECKED for f in a.findings):
         verdict = "could not judge"
     else:
         verdict = "sound"
@@ -620,5 +620,5 @@ def _topic(name: str, of: list[Partition]) -> Topic:
         total("open_transactions"),
         findings=0,
         leftovers=0,
-        unjudged=0,
+        unchecked=0,
     )

@@ -10,13 +10,13 @@ from enum import IntEnum
 
 
 class Severity(IntEnum):
-    """How bad it is; the higher the worse. Only WARNING and ERROR make an audit unsound (exit status 1); UNJUDGED makes
-    it "could not judge" (2) if nothing is worse."""
+    """How bad it is; the higher the worse. Only WARNING and ERROR make an audit unsound (exit status 1); UNCHECKED
+    makes it "could not judge" (2) if nothing is worse."""
 
     LEFTOVER = 0
     """what a crash, a running broker or an unfinished deletion leaves: nothing is wrong, a restart tidies it up"""
-    UNJUDGED = 1
-    """something that this version cannot read (message formats 0 and 1): named, not judged"""
+    UNCHECKED = 1
+    """something that this version cannot read (message formats 0 and 1): named, not checked"""
     WARNING = 2
     """a rule is broken, but no reader is misled and a restart fixes it"""
     ERROR = 3

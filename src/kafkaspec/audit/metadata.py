@@ -2,7 +2,7 @@
 
 Read are the newest snapshot (`<offset>-<epoch>.checkpoint`) and the log behind it, of the copy that reaches farthest;
 of the records those that name topics and set configurations. What cannot be read is left out: this is context for the
-checks, and no judgement. A value that changed on the way is taken for unknown, since older segments were written under
+checks, and no verdict. A value that changed on the way is taken for unknown, since older segments were written under
 the one before; what the log's past held before the snapshot nobody can know.
 Source: TopicRecord, RemoveTopicRecord, ConfigRecord (common/metadata/*.json) and MetadataRecordSerde, Kafka 4.3.0.
 """

@@ -299,14 +299,14 @@ def _latest(of: dict[str, list[list[Any]]], found: Contents, unsure: set[str | N
 
 
 # ---- the audit beside it ---------------------------------------------------------------------------------------------
-def misjudged(r: Archive, a: Audit) -> list[str]:
+def wrongly_audited(r: Archive, a: Audit) -> list[str]:
     """What an audit of a recording says that is wrong, a line each: brokers of Kafka's wrote it, so all is sound but
     for leftovers, and those only where a broker was killed or a partition was on its way out."""
     out = [f"{f.severity.name} {f.clause} {f.file}: {f.message}" for f in a.findings if f.severity >= Severity.WARNING]
     out += a.problems
     for f in a.findings:
-        if f.severity is Severity.UNJUDGED and not r.recording.startswith("classic-"):
-            out.append(f"UNJUDGED {f.clause} {f.file}: {f.message}")
+        if f.severity is Severity.UNCHECKED and not r.recording.startswith("classic-"):
+            out.append(f"UNCHECKED {f.clause} {f.file}: {f.message}")
         if f.severity is Severity.LEFTOVER and not r.killed and "-delete" not in f.file:
             out.append(f"LEFTOVER {f.clause} {f.file}: {f.message}")
     left = any(f.severity is Severity.LEFTOVER for f in a.findings)

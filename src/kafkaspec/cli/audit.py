@@ -1,4 +1,4 @@
-"""`kafkaspec audit`: judge what brokers left on disk, or what a live one writes, and tell it."""
+"""`kafkaspec audit`: check what brokers left on disk, or what a live one writes, and tell it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _look(watch: Watch) -> Audit | AuditChange:
 
 @contextmanager
 def _fan(master: str | None) -> Iterator[Fan]:
-    """How logs are judged: in this process, or on a Spark master."""
+    """How logs are audited: in this process, or on a Spark master."""
     if master is None:
         from kafkaspec.audit.engine import here
 

@@ -1,4 +1,4 @@
-"""An audit whose logs are spread over Spark: the same answers as from one process, since a log is judged alone.
+"""An audit whose logs are spread over Spark: the same answers as from one process, since a log is audited alone.
 
 The paths must be the same on every worker: local[*], or a file system that all of them have.
 """
@@ -22,7 +22,7 @@ Answer = tuple[int, "LogResult | str | None"]
 
 
 def fan(spark: SparkContext, logs: list[Log], strict: bool, tally: Tally) -> Iterator[Answer]:
-    """Judge logs on Spark's workers. The large ones first, so that no worker waits long for the last."""
+    """Audit logs on Spark's workers. The large ones first, so that no worker waits long for the last."""
     order = sorted(range(len(logs)), key=lambda n: -_size(logs[n]))
     tasks = [pickle.dumps((n, logs[n], strict)) for n in order]
     if not tasks:
@@ -32,11 +32,11 @@ def fan(spark: SparkContext, logs: list[Log], strict: bool, tally: Tally) -> Ite
     sizes = [len(tasks[first::slices]) for first in range(slices)]
     numbered = [(n, task) for n, task in zip(_slots(sizes), dealt, strict=True)]
     pairs = spark.parallelize(numbered, slices).partitionBy(slices, _same)
-    for answer in pairs.values().map(_judged).toLocalIterator(prefetchPartitions=True):
-        n, judged = pickle.loads(answer)
-        if isinstance(judged, LogResult):
-            tally(judged.summary.size, judged.summary.records)
-        yield n, judged
+    for answer in pairs.values().map(_audited).toLocalIterator(prefetchPartitions=True):
+        n, audited = pickle.loads(answer)
+        if isinstance(audited, LogResult):
+            tally(audited.summary.size, audited.summary.records)
+        yield n, audited
 
 
 def _slots(sizes: list[int]) -> Iterator[int]:
@@ -52,7 +52,7 @@ def _size(log: Log) -> int:
     return sum(s.log.size for s in log.files.segments if s.log is not None)
 
 
-def _judged(task: bytes) -> bytes:
+def _audited(task: bytes) -> bytes:
     n, log, strict = pickle.loads(task)
     try:
         return pickle.dumps((n, check_log(log, strict)))

@@ -570,7 +570,7 @@ every one."""
 SEVERITIES: Mapping[str, tuple[Mood, str]] = {
     "ERROR": ("bad", "error"),
     "WARNING": ("bad", "warning"),
-    "UNJUDGED": ("unknown", "not judged"),
+    "UNCHECKED": ("unknown", "not checked"),
     "LEFTOVER": ("dim", "leftover"),
 }
 AUDITED: Mapping[str, Mood] = {"sound": "good", "unsound": "bad", "could not judge": "unknown"}
@@ -581,8 +581,8 @@ def _audit(a: Audit) -> list[Section]:
 
     number = {s: a.count(s) for s in Severity}
     said = [count(number[s], SEVERITIES[s.name][1]) for s in (Severity.ERROR, Severity.WARNING) if number[s]]
-    if number[Severity.UNJUDGED]:
-        said.append(f"not judged: {number[Severity.UNJUDGED]:,}")
+    if number[Severity.UNCHECKED]:
+        said.append(f"not checked: {number[Severity.UNCHECKED]:,}")
     if a.problems:
         said.append(f"could not be read: {len(a.problems):,}")
     if number[Severity.LEFTOVER]:
@@ -681,7 +681,7 @@ def _topics(a: Audit) -> Grid:
     for t in a.topics:
         sizes = (f"{n:,}" for n in (t.partitions, t.segments, t.batches, t.records, t.bytes, t.offsets))
         transactions = f"{t.committed:,}/{t.aborted:,}/{t.open_transactions:,}"
-        found = Cell(f"{t.findings:,}", "bad" if t.findings else "unknown" if t.unjudged else "good")
+        found = Cell(f"{t.findings:,}", "bad" if t.findings else "unknown" if t.unchecked else "good")
         none = not (t.committed or t.aborted or t.open_transactions)
         rows.append((t.topic, *sizes, "" if none else transactions, found))
     return grid(titles, rows)
@@ -710,7 +710,7 @@ def _findings(
     total = len(alike) + omitted
     out = []
     if total > 1:
-        number = f"{total:,} {word}" if word == "not judged" else count(total, word)
+        number = f"{total:,} {word}" if word == "not checked" else count(total, word)
         where = count(len({f.file for f in alike}), "file")
         out.append(Section(clause, Cell(f"{number} in {where}", mood), (clause,)))
     for f in told:

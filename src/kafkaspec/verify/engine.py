@@ -102,7 +102,7 @@ def _with_cost(name: str, rows: list[Row], seeds: int) -> list[Row]:
         return rows
     why = "\n".join(budget.over(name, work))
     again = f"kafkaspec verify {name} --seeds {seeds}" if why else ""
-    return [*rows, Row(name, "cost", "counted", budget.told(work), 0.0, why, work=dict(work), again=again)]
+    return [*rows, Row(name, "cost", "counted", budget.told(name, work), 0.0, why, work=dict(work), again=again)]
 
 
 def units(wanted: Sequence[str] = (), only: str | None = None) -> list[Unit]:
@@ -373,7 +373,7 @@ def _real_log_directories(which: int) -> Iterator[_Claim]:
         for r in of:
             with r.unpacked() as directories:
                 a = audit(directories, strict=True)
-                wrong += recorded.misjudged(r, a)
+                wrong += recorded.wrongly_audited(r, a)
                 truth = r.truth
                 if truth is not None:
                     wrong += recorded.disagreements(truth, directories) + recorded.miscounted(r, truth, a)
@@ -381,7 +381,7 @@ def _real_log_directories(which: int) -> Iterator[_Claim]:
             partitions += len(a.partitions)
             records += sum(p.records for p in a.partitions)
             leftovers += a.count(Severity.LEFTOVER)
-            old += a.count(Severity.UNJUDGED)
+            old += a.count(Severity.UNCHECKED)
         detail = f"{partitions} partitions, {records:,} records: sound"
         detail += f", {leftovers} leftovers of crashes" if leftovers else ""
         detail += f", {old} segments of old formats" if old else ""

@@ -52,7 +52,7 @@ OPPOSITE: Final = {
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
 STRICT: Final = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.LtE: ast.Lt, ast.GtE: ast.Gt}
-OTHER_SEVERITY: Final = {"ERROR": "WARNING", "WARNING": "ERROR", "LEFTOVER": "WARNING", "UNJUDGED": "ERROR"}
+OTHER_SEVERITY: Final = {"ERROR": "WARNING", "WARNING": "ERROR", "LEFTOVER": "WARNING", "UNCHECKED": "ERROR"}
 OF_CONSTANTS: Final = {"severity", "clause"}
 CLAUSE: Final = re.compile(r"([A-Z]{3}-)(\d+)")
 

@@ -1,6 +1,6 @@
 """The audit over the small directories. Everything but the rules is done once a directory: it is written, listed and
 scanned, and what surrounds its logs is read. What an audit says of it is told in lines: each finding, with a checksum
-of all words, the counts of each partition, and what could not be judged.
+of all words, the counts of each partition, and what could not be checked.
 """
 
 from __future__ import annotations
