@@ -242,15 +242,63 @@ IMPORTS = {
     "from .offset_index import Driver": {"impl/storage/offset_index.py"},
     "from tests.judge import toy": {"judge/toy.py"},
     '"""What a word is: import."""\nfrom kafkaspec.impl.common import disk': {"impl/common/disk.py"},
+    "\ufefffrom kafkaspec.impl.common import disk": {"impl/common/disk.py"},
+    "# coding: latin-1\né = 1\nimport math; import kafkaspec.impl.common.disk": {"impl/common/disk.py"},
+    "from kafkaspec.impl.common.\uff44\uff49\uff53\uff4b import Disk": {"impl/common/disk.py"},
 }
 
 
 @pytest.mark.parametrize("text", IMPORTS)
 def test_an_import_counts_however_it_is_written(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, right = PACKAGE / "impl" / "storage" / "leader_epochs.py", Path.read_text
-    monkeypatch.setattr(Path, "read_text", lambda f, *a: text if f == file else right(f, *a))
+    file, right = PACKAGE / "impl" / "storage" / "leader_epochs.py", Path.read_bytes
+    data = text.encode("latin-1" if "latin-1" in text else "utf-8")
+    monkeypatch.setattr(Path, "read_bytes", lambda f: data if f == file else right(f))
+    monkeypatch.setattr(held, "_imports", held._imports.__wrapped__)
     found = {"/".join(f.parts[-3:]) for f in held._imported.__wrapped__(file) if f.name != "__init__.py"}
     assert found == {f if f.startswith("impl") else f"tests/{f}" for f in IMPORTS[text]}
+
+
+FINDS = (
+    "importlib.import_module(name)",
+    "Path(__file__).with_name('x')",
+    "eval('spec')",
+    "from kafkaspec.contract.project import PACKAGE",
+    "from kafkaspec.contract.subsystem import FILES",
+    "from kafkaspec.contract.subsystem import LAYERS, find",
+    "Subsystem('quota', 'storage').layer('impl')",
+    "Path('impl/common/tx.txt').read_text()",
+    "with open('x') as f:",
+    "Path('x').open()",
+    "os.open('x', 0)",
+    "pkgutil.resolve_name('a:b')",
+    "sys.path.insert(0, 'x')",
+)
+
+
+def test_what_cannot_be_read_may_come_to_every_file(tmp_path: Path) -> None:
+    for n, data in enumerate((b"import math, os\ndef f(:", b"import math, os\0")):
+        (file := tmp_path / f"{n}.py").write_bytes(data)
+        assert held._finds(file), data
+
+
+def test_the_environment_counts_where_it_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (asks := tmp_path / "asks.py").write_text("import os\nLIMIT = int(os.environ.get('LIMIT', 1))\n")
+    (other := tmp_path / "other.py").write_text("LIMIT = 1  # of the environment\n")
+    before = held._environment([asks, other])
+    monkeypatch.setenv("LIMIT", "2")
+    assert before != held._environment([asks, other])
+    assert held._environment([other]) == ""
+
+
+def test_a_module_that_is_not_installed_is_an_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "ours_elsewhere.py").write_text("LIMIT = 1\n")
+    (tmp_path / "ours_package").mkdir()
+    for name in ("__init__", "below"):
+        (tmp_path / "ours_package" / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert held._files_of("ours_elsewhere.x") == (tmp_path / "ours_elsewhere.py",)
+    assert {f.stem for f in held._files_of("ours_package")} == {"__init__", "below"}
+    assert held._files_of("numpy") == held._files_of("json") == held._files_of("nowhere_at_all") == ()
 
 
 def test_what_finds_its_modules_while_it_runs_depends_on_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,8 +306,8 @@ def test_what_finds_its_modules_while_it_runs_depends_on_every_file(monkeypatch:
     few = held.inputs(unit)
     monkeypatch.setattr(held, "_finds", lambda f: f.parts[-3:] == ("audits", "storage", "replicas.py"))
     assert len(held.inputs(unit)) > len(few) + 300
-    for text in ("importlib.import_module(name)", "Path(__file__).with_name('x')", "eval('spec')"):
-        assert held._FINDS.search(text)
+    for text in FINDS:
+        assert held._FINDS.search(text), text
 
 
 def test_no_module_of_the_layers_finds_others_while_it_runs() -> None:

@@ -2,8 +2,10 @@
 
 It depends on the modules that it may import, on the recordings that it reads, and on the versions of the tools. That is
 known from the texts, without running anything. The engines count for every unit; a module found by its folder (a
-subsystem's layer, a rule of the audit) counts as imported by the units that look there; and a text which finds modules
-or files while it runs may come to any file of the project.
+subsystem's layer, a rule of the audit) counts as imported by the units that look there; a text which finds modules or
+files while it runs, or cannot be read, may come to any file of the project; and one that asks the environment depends
+on all of it. A module that lies elsewhere, and is not installed, is an input as it is found. Not seen: what an
+installed package does, but for those whose version counts, and what Python runs before anything else (`sitecustomize`).
 
 What was asked of a text that has changed since the beginning is not kept.
 """
@@ -12,10 +14,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.util
 import json
 import os
 import platform
 import re
+import sys
+import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -48,6 +53,8 @@ READS: Mapping[str, tuple[str, ...]] = {
 LONG: Mapping[str, float] = {"proofs": 60, "impl against spec": 30, "models": 20, "log directories": 10}
 """How long a unit may take that was never done, in seconds: the longest is begun first."""
 
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+import[ \t]+(?:\(([\w\s,]+)\)|([\w \t,]+))"
     r"|import[ \t]+(\w[\w.]*(?:[ \t]+as[ \t]+\w+)?))[ \t]*(?:#.*)?$",
@@ -55,31 +62,50 @@ _IMPORT = re.compile(
 )
 """The plain forms of an import, nothing else on their lines."""
 _NAME = re.compile(r"(\w+)(?:[ \t]+as[ \t]+\w+)?")
-_FINDS = re.compile(r"\b(?:importlib|__import__|__file__|sys\.modules|runpy)\b|\b(?:exec|eval)\(")
-"""How a text finds a module, or a file beside it, while it runs."""
+_FINDS = re.compile(
+    r"\b(?:importlib|__import__|__file__|sys\.(?:modules|path)|runpy|pkgutil|resolve_name|PACKAGE)\b|\b(?:exec|eval)\("
+    r"|(?<![\w.])(?<!def )open\(|(?:\bos|\))\.open\(|\.(?:read_text|read_bytes|layer)\(|\bRealDisk\("
+    r"|\bsubsystem\.(?:find|FILES)\b|\bsubsystem import\b.*\b(?:find|FILES)\b"
+)
+"""How a text finds a module, or a file, while it runs."""
+OPENERS = [
+    PACKAGE / f"{name}.py"
+    for name in ("impl/common/disk", "impl/common/files", "impl/common/mapped_index", "audits/management/compaction")
+]
+"""These open the files that they are told to, and no others."""
+_ENVIRONMENT = re.compile(r"\b(?:environb?|getenvb?)\b")
+
+Imports = list[tuple[str, list[str]]]
+"""The modules that a text imports, each with the names that it takes of it."""
 
 
 @cache
 def _imported(file: Path) -> frozenset[Path]:
-    """The files of the package and of the project that a file imports, at its top or within a function: by its text,
-    which takes a tenth of the time of its syntax tree, where all that it imports is plain to see there."""
-    text = file.read_text("utf-8", "replace")
-    found = _IMPORT.findall(text)
-    if len(found) == len(re.findall(r"\bimport\b", text)):
-        pairs = [(module or whole.split()[0], _NAME.findall(a or b)) for module, a, b, whole in found]
-    else:
-        pairs = _of_tree(file, text)
-    names = {name for module, parts in pairs for name in (module, *(f"{module}.{n}" for n in parts))}
+    """The files of the package, of the project and of what is not installed that a file imports, at its top or within a
+    function."""
+    names = {name for module, parts in _imports(file) or () for name in (module, *(f"{module}.{n}" for n in parts))}
     return frozenset(f for name in names for f in _files_of(name))
 
 
-def _of_tree(file: Path, text: str) -> list[tuple[str, list[str]]]:
-    """The modules that a file imports, each with the names that it takes of it; none, if it is no Python."""
-    out: list[tuple[str, list[str]]] = []
+@cache
+def _imports(file: Path) -> Imports | None:
+    """What a file imports: by its text, which takes a tenth of the time of its syntax tree, where all of it is plain to
+    see there. None if it is no Python."""
+    data = file.read_bytes()
+    text = data.decode("utf-8", "replace")
+    found = _IMPORT.findall(text)
+    if len(found) == len(re.findall(r"\bimport\b", text)) and all(part.isascii() for of in found for part in of):
+        return [(module or whole.split()[0], _NAME.findall(a or b)) for module, a, b, whole in found]
+    return _of_tree(file, data)
+
+
+def _of_tree(file: Path, data: bytes) -> Imports | None:
+    """The same by its syntax tree: as Python reads it, in whatever coding."""
+    out: Imports = []
     try:
-        tree = ast.parse(text, str(file))
-    except (SyntaxError, ValueError):
-        return out
+        tree = ast.parse(data, str(file))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
     for n in ast.walk(tree):
         if isinstance(n, ast.Import):
             out += [(a.name, []) for a in n.names]
@@ -101,8 +127,17 @@ def _name_of(file: Path) -> str:
 
 @cache
 def _files_of(name: str) -> tuple[Path, ...]:
-    """The files of a module of that name, if it is one of the package or the project."""
+    """The files of a module of that name, if it is one of the package or the project, or not installed; of a package's
+    every name, "*", its modules."""
     head, _, rest = name.partition(".")
+    if name.endswith(".*"):
+        package = name[:-2]
+        tops = {
+            f.parent
+            for f in _files_of(package)
+            if (f.parent.name, f.name) == (package.rpartition(".")[2], "__init__.py")
+        }
+        return tuple(sorted(f for folder in tops for f in folder.glob("*.py")))
     if head == "kafkaspec":
         places = [(folder, folder / rest.replace(".", "/")) for folder in _folders() if rest]
     else:
@@ -112,7 +147,22 @@ def _files_of(name: str) -> tuple[Path, ...]:
         over = [p for p in place.parents if p.is_relative_to(folder)]
         files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
         out += [f for f in files if f.is_file()]
-    return tuple(out)
+    return tuple(out) or _elsewhere(head)
+
+
+@cache
+def _elsewhere(top: str) -> tuple[Path, ...]:
+    """The files of a module at the top, if Python finds it where nothing is installed."""
+    if top in sys.stdlib_module_names or top == "kafkaspec":
+        return ()
+    try:
+        found = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return ()
+    if found is None or not found.origin or any(Path(found.origin).is_relative_to(p) for p in _INSTALLED):
+        return ()
+    folders = map(Path, found.submodule_search_locations or ())
+    return tuple(sorted({Path(found.origin), *(f for folder in folders for f in folder.rglob("*.py"))}))
 
 
 @cache
@@ -123,9 +173,9 @@ def _folders() -> tuple[Path, ...]:
 
 @cache
 def _everything() -> tuple[Path, ...]:
-    """Every file beside the layers' modules, they among them, and every test."""
+    """Every file beside the layers' modules, they among them, and of the tests, but for recordings."""
     files = {f for folder in _folders() for layer in LAYERS for f in folder.glob(f"{layer}/**/*")}
-    files |= {f for root in roots() for kind in ("*.py", "*.txt") for f in (root / "tests").rglob(kind)}
+    files |= {f for root in roots() for f in (root / "tests").rglob("*") if "recordings" not in f.parts}
     return tuple(sorted(f for f in files if f.is_file() and "__pycache__" not in f.parts))
 
 
@@ -163,7 +213,10 @@ def inputs(unit: Unit) -> list[Path]:
         s = find(unit.subsystem)
         names = [f"{layer}.{s.area}.{name}" for layer in layers for name in named(s.name, layer)]
         files = set[Path]()
-        data = [PACKAGE / "cli" / "skeleton" / "spec.py.j2"] if every else []
+        data = []
+        if every:
+            released = [root / "tests" / "released_clauses.txt" for root in roots()]
+            data = [PACKAGE / "cli" / "skeleton" / "spec.py.j2", *released]
         if unit.check == "recordings":
             data = [recordings / "manifest.toml", *(recordings / r.file for r in s.recordings)]
     files |= {f for name in names for f in _files_of(f"kafkaspec.{name}")}
@@ -177,7 +230,16 @@ def inputs(unit: Unit) -> list[Path]:
 
 @cache
 def _finds(file: Path) -> bool:
-    return _FINDS.search(file.read_text("utf-8", "replace")) is not None
+    """Whether a text finds others while it runs, or cannot be read."""
+    found = file not in OPENERS and _FINDS.search(file.read_text("utf-8", "replace")) is not None
+    return file.suffix == ".py" and (found or _imports(file) is None)
+
+
+def _environment(files: Iterable[Path]) -> str:
+    """All of it, if a text asks for some."""
+    texts = (f.read_text("utf-8", "replace") for f in files if f.suffix == ".py" and not _is_engine(f))
+    asks = any(map(_ENVIRONMENT.search, texts))
+    return repr(sorted(os.environ.items())) if asks else ""
 
 
 @cache
@@ -200,7 +262,8 @@ def _tools() -> str:
 
 def key(unit: Unit, seeds: int) -> str:
     """What a unit's rows follow from."""
-    lines = [_tools(), str(seeds), *(f"{f} {_digest(f)}" for f in inputs(unit))]
+    files = inputs(unit)
+    lines = [_tools(), str(seeds), _environment(files), *(f"{f} {_digest(f)}" for f in files)]
     return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
 
 
