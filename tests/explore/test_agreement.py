@@ -9,9 +9,8 @@ from kafkaspec.explore.layout import Layout
 from kafkaspec.explore.program import Program
 from kafkaspec.language import load
 from kafkaspec.language.concrete import Concrete
-
-from ..export.everything import Everything
-from ..gate import engines, oracle
+from tests.export.everything import Everything
+from tests.gate import engines, oracle
 
 SIZES: dict[str, int | bool] = {"Node": 2, "L": 2, "E": 1, "STRICT": True}
 MOST = 40

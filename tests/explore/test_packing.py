@@ -21,11 +21,10 @@ from kafkaspec.language import Model, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.models.examples.two_phase import TwoPhase
-
-from ..export.everything import Everything
-from ..modules import imported, module
-from .test_liveness import Idle, Lock, Strong, StrongForAnybody, Unfinished
-from .test_symmetry import Tangle
+from tests.explore.test_liveness import Idle, Lock, Strong, StrongForAnybody, Unfinished
+from tests.explore.test_symmetry import Tangle
+from tests.export.everything import Everything
+from tests.modules import imported, module
 
 PACKED = Form(fast_mb=0)
 REFERENCES = Form(fast_mb=0, references=True)

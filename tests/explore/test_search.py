@@ -47,8 +47,7 @@ from kafkaspec.models.examples import cleaner_anchor, replication
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from tests import modules
-
-from .test_liveness import Lock
+from tests.explore.test_liveness import Lock
 
 CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
 UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}

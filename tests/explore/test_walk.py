@@ -12,9 +12,8 @@ from kafkaspec.language import Model, Range, action, initial, invariant, load, r
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.report.describe import describe
-
-from .test_search import Beyond, Low, Overflowing, Steps, follow
-from .test_unchecked import UNSEEN, Shown
+from tests.explore.test_search import Beyond, Low, Overflowing, Steps, follow
+from tests.explore.test_unchecked import UNSEEN, Shown
 
 CLEANER: dict[str, int | bool] = {"Partition": 3, "Thread": 2, "N": 3, "D": 1}
 UNFENCED: dict[str, int | bool] = {"Replica": 3, "L": 2, "E": 3, "FENCED": False}
