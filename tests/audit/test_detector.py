@@ -59,14 +59,15 @@ KILLED = {
     "time_index": "little-endian",
     "transaction_index": "the same marker twice",
 }
+"""One of each that is looked at; of a subsystem that is not here, all of its implementation."""
 
 
 @pytest.mark.parametrize("name", WRITING)
 def test_a_mutant_of_each_is_seen_in_its_files(name: str) -> None:
     s = subsystem.find(name)
-    (mutant,) = [m for m in written(s) if m.name == KILLED[name]]
-    (row,) = kill_matrix(s, [mutant], [audit_detector()])
-    assert re.match(r"[A-Z]{3}-\d+: [\w.-]+: .* \(seed \d+\)", row.detections["audit"].by)
+    mutants = [m for m in written(s) if m.layer == "impl" and m.name == KILLED.get(name, m.name)]
+    said = [row.detections["audit"].by for row in kill_matrix(s, mutants, [audit_detector()])]
+    assert any(re.match(r"[A-Z]{3}-\d+: [\w.-]+: .* \(seed \d+\)", by) for by in said), said
 
 
 def test_a_subsystem_without_files_is_not_audited() -> None:

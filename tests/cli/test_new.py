@@ -14,7 +14,7 @@ import pytest
 from kafkaspec.cli import new
 from kafkaspec.cli.main import main
 from kafkaspec.contract.project import MARKER, PACKAGE, project
-from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.contract.subsystem import LAYERS, ROLES, Subsystem
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import session
 from tests.test_clauses import alike
@@ -67,6 +67,7 @@ def test_every_row_holds(mine: Path) -> None:
         "invariants of Fence": "proved",
         "spec against Fence": "explored",
         "impl against spec": "tested",
+        "audit against spec": "tested",
         "impl behind a pipe": "judged",
         "cost": "counted",
     }
@@ -77,10 +78,11 @@ def test_its_tests_name_what_they_exercise(mine: Path) -> None:
     assert alike((mine / "tests" / "toy" / "test_fence.py").read_text("utf-8")) == {}
 
 
-@pytest.mark.parametrize("id", ["FEN-1", "FEN-2", "FEN-3"])
+@pytest.mark.parametrize("id", ["FEN-1", "FEN-2", "FEN-3", "FEN-4"])
 def test_every_form_of_a_clause_is_shown_with_its_line(mine: Path, id: str) -> None:
     told = json.loads(run("explain", id, "--json", cwd=mine))
-    assert {f["form"] for f in told["forms"]} == {"spec", "impl", "model", "proof", "test", "mutant"}
+    everywhere = {"spec", "impl", "model", "proof", "test", "mutant"}
+    assert {f["form"] for f in told["forms"]} == everywhere | ({"audit"} if id == "FEN-4" else set())
     for form in told["forms"]:
         file, _, line = form["place"].partition(":")
         assert (mine / file).read_text("utf-8").splitlines()[int(line) - 1].strip(), form
@@ -89,13 +91,15 @@ def test_every_form_of_a_clause_is_shown_with_its_line(mine: Path, id: str) -> N
 def test_every_mutant_is_killed(mine: Path) -> None:
     said = json.loads(run("mutants", "fence", "--json", cwd=mine))
     killed = {r["mutant"]["name"]: any(d["killed"] for d in r["detections"].values()) for r in said}
-    assert {"first holder", "same epoch", "any holder"} < killed.keys()
+    assert {"first holder", "same epoch", "any holder", "one line back"} < killed.keys()
     assert all(killed.values()), killed
+    (same,) = (r for r in said if r["mutant"]["name"] == "same epoch")
+    assert same["detections"]["audit"]["by"].startswith("FEN-4: fence-epochs: "), "seen in the file alone"
 
 
 def test_its_tests_pass_without_a_warning(mine: Path) -> None:
     said = command("-m", "pytest", "-q", "-W", "error", "--strict-markers", "-p", "no:cacheprovider", cwd=mine)
-    assert "4 passed" in said
+    assert "5 passed" in said
 
 
 @pytest.mark.parametrize(
@@ -108,16 +112,21 @@ def test_its_tests_pass_without_a_warning(mine: Path) -> None:
          "spec against Fence"),
         ("spec/toy/fence.py", "if epoch > state.epoch else", "if epoch > state.epoch + 1 else", "impl against spec",
          "impl against spec"),
+        ("audits/toy/fence.py", "epoch <= highest", "epoch < highest", "impl against spec", "audit against spec"),
+        ("audits/toy/fence.py", "accumulate(epochs, max, initial=0)", "[0, *epochs]", "impl against spec",
+         "audit against spec"),
+        ("audits/toy/fence.py", '@states("FEN-4")', '@states("FEN-2")', "clauses", "clauses"),
+        ("spec/toy/fence.py", "enumerate(epochs, 1)", "enumerate(epochs, 2)", "impl against spec",
+         "audit against spec"),
         ("tests/toy/fence_mutants.py", '"FEN-3"', '"FEN-2"', "clauses", "clauses"),
         ("spec/toy/fence.py", "A claim of an epoch above", "A claim with an epoch above", "clauses", "clauses"),
     ],
 )  # fmt: skip
 def test_what_is_broken_is_red(file: str, right: str, wrong: str, check: str, red: str, tmp_path: Path) -> None:
     broken(tmp_path, file, right, wrong)
-    program = f"from kafkaspec.verify.engine import Unit, established as e; print(e(Unit('fence', {check!r}, 0), 5)[1])"
-    said = command("-c", program, cwd=tmp_path)
-    assert f"what={red!r}" in said
-    assert "why=''" not in said
+    program = "from kafkaspec.verify.engine import established as e, units"
+    program += f"; print(*(r.what for u in units(['fence'], {check!r}) for r in e(u, 5)[1] if r.why), sep=' and ')"
+    assert command("-c", program, cwd=tmp_path) == f"{red}\n"
 
 
 def broken(folder: Path, file: str, right: str, wrong: str) -> None:
@@ -132,6 +141,20 @@ def test_what_is_red_is_told_and_is_the_status(tmp_path: Path) -> None:
     broken(tmp_path, "models/toy/fence.py", "distinct=7", "distinct=8")
     found = rows(run("verify", "fence", "--seeds", "5", "--json", cwd=tmp_path, expect=1))
     assert {what for what, r in found.items() if r["why"]} == {"model Fence"}
+
+
+def test_the_audit_asks_the_rule_within_the_project_alone(mine: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    (directory / f"{0:020}.log").touch()
+    (directory / "fence-epochs").write_text("1\n5\n")
+    run("audit", str(directory), cwd=mine)
+    (directory / "fence-epochs").write_text("1\n5\n2\n")
+    (audit,) = json.loads(run("audit", str(directory), "--json", cwd=mine, expect=1))
+    (found,) = audit["findings"]
+    assert (found["clause"], Path(found["file"]).name, found["line"]) == ("FEN-4", "fence-epochs", 3)
+    assert (found["message"], found["expected"]) == ("epoch 2", "an epoch above 5")
+    run("audit", str(directory), cwd=tmp_path)
 
 
 def test_an_error_in_ones_own_code_is_said_with_its_line(tmp_path: Path) -> None:
@@ -221,9 +244,11 @@ def test_spark_s_workers_get_the_project_too(mine: Path, tmp_path: Path, monkeyp
     shipped = session.package_zip(tmp_path)
     program = f"import sys; sys.path.insert(0, {str(shipped)!r}); import kafkaspec.contract.subsystem as s"
     program += "; print(s.find('fence').pairs()[0].driver().observe(), s.find('cleaner').spec.PREFIX, s.__file__)"
+    program += "; from kafkaspec.audit.engine import checks; print(*(c.__name__ for c in checks().logs))"
     said = command("-c", program, cwd=tmp_path)
     assert "{'epoch': 0, 'holder': None} CLN" in said
     assert str(shipped) in said
+    assert {"FenceCheck", "LeaderEpochCheck"} <= set(said.split())
 
 
 # ---- refused ---------------------------------------------------------------------------------------------------------
@@ -300,7 +325,7 @@ def linked(tmp_path: Path) -> Path:
         there = tmp_path / "src" / "kafkaspec" / part.name
         there.parent.mkdir(parents=True, exist_ok=True)
         there.symlink_to(Path("../..") / part.name if part.is_symlink() and part.name != "recordings" else part)
-    for layer in ("spec", "impl", "audits", "models", "proofs"):
+    for layer in LAYERS:
         for file in (ROOT / layer).rglob("*.py"):
             there = tmp_path / file.relative_to(ROOT)
             there.parent.mkdir(parents=True, exist_ok=True)
@@ -317,9 +342,9 @@ def test_in_the_checkout_it_is_one_of_the_built_in_ones(linked: Path) -> None:
     assert not (linked / MARKER).exists()
     assert not (linked / "tests" / "conftest.py").exists()
     assert (linked / "tests" / "toy" / "__init__.py").is_file()
-    told = json.loads(run("explain", "FEN-2", "--json", cwd=linked, package=package))
+    told = json.loads(run("explain", "FEN-4", "--json", cwd=linked, package=package))
     assert {f["place"].partition(":")[0] for f in told["forms"]} == {
-        "spec/toy/fence.py", "impl/toy/fence.py", "models/toy/fence.py",
+        "spec/toy/fence.py", "impl/toy/fence.py", "audits/toy/fence.py", "models/toy/fence.py",
         "tests/toy/test_fence.py", "tests/toy/fence_mutants.py",
     }  # fmt: skip
     page = (linked / "docs" / "toy" / "fence.md").read_text("utf-8")
@@ -340,16 +365,17 @@ def test_the_skeleton_has_types(tmp_path: Path) -> None:
     new.write(new.texts(FENCE, tmp_path, ours=True), tmp_path)
     (tmp_path / "kafkaspec").mkdir()
     modules = []
-    for layer in ("spec", "impl", "models", "proofs"):
+    for layer in LAYERS:
         (tmp_path / "kafkaspec" / layer).symlink_to(tmp_path / layer)
-        modules += ["-m", f"kafkaspec.{layer}.toy.fence"]
+        for role in ("", *(f"_{role}" for role in ROLES.get(layer, ()) if role != "released")):
+            modules += ["-m", f"kafkaspec.{layer}.toy.fence{role}"]
     environment = {**os.environ, "MYPYPATH": f"{tmp_path}:{tmp_path / 'tests' / 'toy'}"}
-    modules += ["-m", "kafkaspec.spec.toy.fence_trial", "-m", "test_fence", "-m", "fence_mutants"]
+    modules += ["-m", "test_fence", "-m", "fence_mutants", "-m", "fence_written"]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *modules], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "in 7 source files" in done.stdout
+    assert "in 11 source files" in done.stdout
 
 
 def test_an_implementation_without_a_driver_is_told(tmp_path: Path) -> None:

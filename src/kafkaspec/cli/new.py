@@ -14,7 +14,7 @@ from pathlib import Path
 from kafkaspec.cli import names
 from kafkaspec.cli.output import show_json
 from kafkaspec.contract.project import MARKER, project
-from kafkaspec.contract.subsystem import COMMON, checkout, is_part, subsystems
+from kafkaspec.contract.subsystem import COMMON, LAYERS, checkout, is_part, subsystems
 from kafkaspec.errors import UserError
 
 FILES: Mapping[str, str] = {
@@ -22,9 +22,12 @@ FILES: Mapping[str, str] = {
     "spec/{area}/{name}_trial.py": "trial.py.j2",
     "impl/{area}/{name}.py": "impl.py.j2",
     "impl/{area}/{name}_driver.py": "driver.py.j2",
+    "audits/{area}/{name}.py": "audit.py.j2",
+    "audits/{area}/{name}_driver.py": "audit_driver.py.j2",
     "models/{area}/{name}.py": "model.py.j2",
     "proofs/{area}/{name}.py": "proof.py.j2",
     "tests/{area}/{name}_mutants.py": "mutants.py.j2",
+    "tests/{area}/{name}_written.py": "written.py.j2",
     "tests/{area}/test_{name}.py": "test.py.j2",
     "docs/{area}/{name}.md": "page.md.j2",
 }
@@ -118,7 +121,7 @@ def texts(skeleton: Skeleton, root: Path, *, ours: bool) -> dict[str, str]:
     if ours:
         out[f"docs/{skeleton.area}/{skeleton.name}.md"] += filled("tables.md.j2", skeleton)
     shared = {} if ours else {path: filled(template, skeleton) for path, template in OF_A_PROJECT.items()}
-    packages = ("spec", "impl", "models", "proofs", *(["tests"] if ours else []))
+    packages = (*LAYERS, *(["tests"] if ours else []))
     shared |= {f"{package}/{skeleton.area}/__init__.py": "" for package in packages}
     return {path: text for path, text in shared.items() if not (root / path).exists()} | out
 

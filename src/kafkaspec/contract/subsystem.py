@@ -98,10 +98,11 @@ class Subsystem:
     def pairs(self) -> list[Pair]:
         """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both. Raises
         UserError for an implementation without a driver."""
-        impl, audit = self.layer("impl", "driver"), self.layer("audits", "driver")
+        impl = self.layer("impl", "driver")
         if impl is None and self.is_component:
             file = f"impl/{self.area}/{self.name}"
             raise UserError(f"{file}.py: there is no {file}_driver.py, whose Driver the spec walks beside")
+        audit = self.layer("audits", "driver")
         out = [] if impl is None else [Pair("impl", self.spec.machine, impl.Driver)]
         asked = getattr(self.spec, "audit", None) if impl is not None else self.spec.machine
         return out if asked is None or audit is None else [*out, Pair("audit", asked, audit.Driver)]
