@@ -89,6 +89,16 @@ def run(*calls: tuple[str, dict[str, Any]], begin: Cleaner | None = None) -> tup
     return state, answers
 
 
+def driven(*calls: tuple[str, dict[str, Any]]) -> cleaner_driver.Driver:
+    """The implementation after some calls."""
+    driver = cleaner_driver.Driver()
+    driver.reset({})
+    for name, arguments in calls:
+        op = machine.find(name)
+        driver.apply(name, {op.parameters[k]: v for k, v in arguments.items()})
+    return driver
+
+
 def grab(state: Cleaner) -> tuple[Cleaner, Any]:
     step = machine.apply(state, "grabFilthiestCompactedLog", {"chosen": spec.filthiest(state)[0]})
     assert not isinstance(step, Outside)
@@ -207,7 +217,6 @@ def test_a_waiter_returns_with_the_pause_and_others_hold_theirs() -> None:
 
 
 @pytest.mark.clause("CLN-13")
-@pytest.mark.clause("CLN-16")
 def test_an_abort_leaves_nothing_behind() -> None:
     state, answers = run(("deletableLogs", {}), ("abortCleaning", {"partition": "c-0"}))
     assert answers == [["c-0", "c-1", "cd-0"], {"blocked": True}]
@@ -222,6 +231,28 @@ def test_an_aborted_cleaning_is_not_checkpointed() -> None:
     done = ("doneCleaning", {"partition": "c-0", "endOffset": 2})
     assert run(done, begin=state)[0].checkpoints["dir0"] == {"c-0": 2}
     assert run(("abortCleaning", {"partition": "c-0"}), done, begin=state)[0].checkpoints["dir0"] == {}
+
+
+@pytest.mark.clause("CLN-16")
+def test_a_deletion_ends_as_a_cleaning_does_without_a_checkpoint() -> None:
+    """In the spec, and in the implementation, which reads the file. Nothing is done that was not begun."""
+    begun = (
+        ("updateCheckpoints", {"dir": "dir0", "update": "c-1", "offset": 7}),
+        ("deletableLogs", {}),
+        ("abortAndPauseCleaning", {"partition": "c-1"}),
+    )
+    done = [("doneDeleting", {"partition": partition}) for partition in ("c-0", "c-1")]
+    taken, _ = run(*begun)
+    assert [taken.state(p) for p in ("c-0", "c-1", "cd-0")] == [InProgress(), Aborted(), InProgress()]
+    ended, answers = run(*done, begin=taken)
+    assert [ended.state(p) for p in ("c-0", "c-1", "cd-0")] == [None, Paused(1), InProgress()]
+    assert answers == [{"released": None}, {"released": "abortAndPauseCleaning"}]
+    assert ended.checkpoints == taken.checkpoints == {"dir0": {"c-1": 7}, "dir1": {}}
+    again, (refused,) = run(done[0], begin=ended)
+    assert isinstance(refused, Refused)
+    assert again == ended
+    driver = driven(*begun, *done)
+    assert driver.state() == ended
 
 
 @pytest.mark.clause("CLN-17")
@@ -267,6 +298,27 @@ def test_unknown_partitions_are_dropped_and_ambiguous_ones_stop_everything() -> 
 
 
 @pytest.mark.clause("CLN-27")
+@pytest.mark.parametrize(
+    ("partition", "offset", "entry"),
+    [("c-0", 3, 3), ("c-0", 4, 4), ("c-0", 5, 5), ("c-0", 6, 5), ("c-1", 3, None), ("d-0", 3, 5), ("c-0 gone", 3, 5)],
+)
+def test_a_truncation_lowers_an_entry_and_raises_none(partition: str, offset: int, entry: int | None) -> None:
+    """An entry not above the offset stays, and none is made. That of a log without compact, or of one that the manager
+    does not know, stays whatever the offset is."""
+    partition, _, gone = partition.partition(" ")
+    calls: list[tuple[str, dict[str, Any]]] = []
+    if entry is not None:
+        calls.append(("updateCheckpoints", {"dir": "dir0", "update": partition, "offset": 5}))
+    if gone:
+        calls.append(("forgetLog", {"partition": partition}))
+    before, _ = run(*calls)
+    lower = ("maybeTruncateCheckpoint", {"dir": "dir0", "partition": partition, "offset": offset})
+    after, _ = run(lower, begin=before)
+    assert after.checkpoints == {"dir0": {} if entry is None else {partition: entry}, "dir1": {}}
+    driver = driven(*calls, lower)
+    assert driver.state() == after
+
+
 @pytest.mark.clause("CLN-28")
 @pytest.mark.clause("CLN-29")
 def test_checkpoints_are_lowered_moved_and_left_alone_after_a_failure() -> None:
