@@ -107,8 +107,8 @@ def test_offsets_stand_in_order_and_each_once() -> None:
 @pytest.mark.clause("CMP-4")
 @pytest.mark.clause("CMP-9")
 def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], rounds: list[tuple[int, int]]) -> None:
-    """The contracts of `clean` are the claim. The audit finds nothing in what is left, which is some of the records that
-    there were, in their order and as they were; and the last records are there."""
+    """The contracts of `clean` are the claim. The audit finds nothing in what is left, which is some of the records
+    that there were, in their order and as they were; and the last records are there."""
     before, decided = given_log
     log, point = before, 0
     for end, capacity in rounds:
