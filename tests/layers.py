@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -40,6 +40,18 @@ def some_are_killed(s: Subsystem, faults: Sequence[Mutant], each: int, detectors
     assert left == []
     of_the_model = next(m for m in faults if m.layer == "model")
     assert explorer_detector().look(s, "model", of_the_model.make())
+
+
+def both_show(
+    machine: Machine[Any], driver: Driver, init: dict[str, Any], *calls: tuple[str, dict[str, Any]]
+) -> Iterator[Any]:
+    """What the spec and a driver show after each call, in which they agree; `init` and arguments by Python names."""
+    pair = Pair(machine, driver, init)
+    for name, arguments in calls:
+        outside = pair.call(machine.find(name), arguments)
+        assert outside is None, f"{name}: {outside}"
+        assert pair.failure is None, str(pair.failure)
+        yield driver.observe()
 
 
 def abstracts(

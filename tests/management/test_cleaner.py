@@ -236,7 +236,7 @@ def test_an_aborted_cleaning_is_not_checkpointed() -> None:
 @pytest.mark.clause("CLN-16")
 def test_a_deletion_ends_as_a_cleaning_does_without_a_checkpoint() -> None:
     """In the spec, and in the implementation, which reads the file. Nothing is done that was not begun."""
-    begun = (
+    begun: tuple[tuple[str, dict[str, Any]], ...] = (
         ("updateCheckpoints", {"dir": "dir0", "update": "c-1", "offset": 7}),
         ("deletableLogs", {}),
         ("abortAndPauseCleaning", {"partition": "c-1"}),

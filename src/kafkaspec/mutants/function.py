@@ -228,7 +228,8 @@ def _of_returns(n: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str
             for constant in (True, False):
                 yield "constant returned", r, partial(_answer, i, ast.Constant(constant))
         for a in n.args.args:
-            if a.annotation is not None and ast.unparse(a.annotation) == kind:
+            returned = isinstance(r.value, ast.Name) and r.value.id == a.arg
+            if not returned and a.annotation is not None and ast.unparse(a.annotation) == kind:
                 yield "argument returned", r, partial(_answer, i, ast.Name(a.arg, ast.Load()))
 
 
