@@ -317,9 +317,29 @@ def appended(*batches: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
 @pytest.mark.clause("SEG-1")
 def test_files_are_named_by_the_base_offset() -> None:
-    state, names = run(appended(one(5)), ("changeFileSuffixes", "", ".deleted"), ("names",), base_offset=5)
-    assert names[0] == "00000000000000000005.log.deleted"
-    assert state.suffix == ".deleted"
+    """By spec and implementation alike: a transaction index is there where there is an entry, index files where they
+    were made; another suffix is put behind, or taken away again."""
+    kinds: list[tuple[tuple[tuple[Any, ...], ...], tuple[str, ...]]] = [
+        ((appended(one(5)),), ("log", "index", "timeindex")),
+        ((appended(one(5)), ("updateTxnIndex", 4, 5, 10, 5, True)), ("log", "index", "timeindex", "txnindex")),
+    ]
+    for calls, ends in kinds:
+        for renamed, suffix in (
+            ((), ""),
+            ((("changeFileSuffixes", "", ".deleted"),), ".deleted"),
+            ((("changeFileSuffixes", "", ".cleaned"), ("changeFileSuffixes", ".cleaned", ".swap")), ".swap"),
+            ((("changeFileSuffixes", "", ".swap"), ("changeFileSuffixes", ".swap", "")), ""),
+        ):
+            asked = [*calls, *renamed, ("names",)]
+            state, names = run(*asked, base_offset=5)
+            assert names == [f"00000000000000000005.{end}{suffix}" for end in ends]
+            assert state.suffix == suffix
+            driver = segment_driver.Driver()
+            driver.reset({"base_offset": 5})
+            for name, *arguments in asked:
+                given = dict(zip(machine.find(name).parameters.values(), arguments, strict=False))
+                told = driver.apply(name, given)
+            assert told == names
 
 
 @pytest.mark.clause("SEG-2", "SEG-3")
