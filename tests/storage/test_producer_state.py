@@ -21,7 +21,7 @@ from kafkaspec.impl.storage import producer_state_driver
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import walk
+from kafkaspec.lockstep.walk import Pair, walk
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.mutants.matrix import (
     Detector,
@@ -188,6 +188,39 @@ def test_a_transaction_opens_with_its_first_batch_and_ends_with_its_marker() -> 
     again, answer = mark(state)
     assert answer is None
     assert again.ended == state.ended
+
+
+@pytest.mark.clause("PSM-13")
+def test_of_several_transactions_the_first_one_counts() -> None:
+    """Open ones, and ended ones until their end is replicated; of the spec and of the implementation."""
+    driver = producer_state_driver.Driver()
+    pair = Pair(machine, driver, {})
+
+    def call(name: str, **arguments: Any) -> tuple[int | None, int | None]:
+        assert pair.call(machine.find(name), arguments) is None
+        assert pair.failure is None, str(pair.failure)
+        manager = driver.subject
+        seen = (pair.state.first_unstable, pair.state.first_undecided)
+        assert (manager.first_unstable, manager.first_undecided) == seen
+        return seen
+
+    def data(producer: int, offset: int, seq: int = 0) -> tuple[int | None, int | None]:
+        return call(
+            "appendDataBatch", producer_id=producer, origin="CLIENT", producer_epoch=0, first_seq=seq, last_seq=seq,
+            first_offset=offset, last_offset=offset, timestamp=0, transactional=True,
+        )  # fmt: skip
+
+    def end(producer: int, offset: int) -> tuple[int | None, int | None]:
+        return call(
+            "appendEndTxnMarker", producer_id=producer, origin="COORDINATOR", type="COMMIT", coordinator_epoch=0,
+            producer_epoch=0, offset=offset, timestamp=0, transaction_version=0,
+        )  # fmt: skip
+
+    assert [data(2, 0), data(1, 1), data(3, 2)] == [(0, 0)] * 3
+    assert [end(2, 3), end(3, 4), end(1, 5)] == [(0, 1), (0, 1), (0, None)]
+    assert data(2, 6, 1) == (0, 6)
+    moved = [call("onHighWatermarkUpdated", high_watermark=offset) for offset in (3, 4, 6)]
+    assert moved == [(0, 6), (1, 6), (6, 6)]
 
 
 @pytest.mark.clause("PSM-11")
