@@ -1,9 +1,10 @@
 """Which faults of a clause's rule turn a test red that is marked with it: one process asks for a whole subsystem.
 
-    python -m tests.exercised leader_epochs [LEC-8 ...]
+    python -m tests.exercised leader_epochs [--every] [LEC-8 ...]
 
 pytest collects the files of the marked tests once, with all that they import. Every fault is made in a forked child,
-which runs the marked tests, the quickest first, until one is red.
+which runs the marked tests, the quickest first, until one is red. No other fault of the clause is tried then; with
+--every all are, which shows what else a test does not look at.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from kafkaspec.contract import clauses, traceability
 from kafkaspec.contract.rewrite import functions
 from kafkaspec.contract.subsystem import find
-from kafkaspec.mutants.function import FunctionFault, called_by, documented, faults_of
+from kafkaspec.mutants.function import FunctionFault, PreconditionFault, called_by, documented, faults_of, preconditions
 
 LAYERS: Final = ("spec", "impl", "audit")
 """The forms of a clause that are functions."""
@@ -41,6 +42,15 @@ MOST_S: Final = 120
 """The time after which no other fault of a clause is tried."""
 
 Functions = Sequence[tuple[ModuleType, str]]
+Fault = FunctionFault | PreconditionFault
+
+
+class Rule(NamedTuple):
+    """What states a clause."""
+
+    functions: Sequence[Functions]
+    """layer by layer"""
+    preconditions: Sequence[PreconditionFault] = ()
 
 
 @dataclass
@@ -157,8 +167,8 @@ def forked(what: Callable[[], Outcome], limit_s: float) -> Outcome:
 class Asking:
     """A plugin of pytest that asks, in the place of its loop, the faults of each clause's functions."""
 
-    def __init__(self, rules: Mapping[str, Sequence[Functions]], tell: Callable[[Exercised], None]) -> None:
-        self.rules, self.tell = rules, tell
+    def __init__(self, rules: Mapping[str, Rule], tell: Callable[[Exercised], None], every: bool) -> None:
+        self.rules, self.tell, self.every = rules, tell, every
         self.functions: list[FunctionType] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -169,7 +179,7 @@ class Asking:
                 marked[id].append(item)
         for id, items in marked.items():  # the long ones are asked of a clause that has no others
             marked[id] = [i for i in items if i.get_closest_marker("deep") is None] or items
-        faults = {id: levels(id, groups) for id, groups in self.rules.items()}
+        faults = {id: levels(id, rule) for id, rule in self.rules.items()}
         wanted = {i: None for id in self.rules if faults[id] for i in marked[id]}
         sound = Outcome("green")
         if wanted:
@@ -183,9 +193,7 @@ class Asking:
             self.tell(found)
         return True
 
-    def asked(
-        self, id: str, faults: Sequence[Sequence[FunctionFault]], items: list[pytest.Item], sound: Outcome
-    ) -> Exercised:
+    def asked(self, id: str, faults: Sequence[Sequence[Fault]], items: list[pytest.Item], sound: Outcome) -> Exercised:
         """Try the faults on the tests of a clause, until one is red. Those of the next level only where Python has
         stopped every one of this level: there was nothing that the tests could have looked at."""
         out = Exercised(id, [i.nodeid for i in items])
@@ -209,16 +217,17 @@ class Asking:
                 outcome = forked(partial(self.under, fault, items), limit_s)
                 hows.add(outcome.how)
                 if outcome.how == "red":
-                    out.red = f"{fault.what}: {outcome.said}"
-                    return out
+                    out.red = out.red or f"{fault.what}: {outcome.said}"
+                    if not self.every:
+                        return out
                 out.tried.append(f"{outcome.how}: {fault.what} {outcome.said}".strip())
                 if time.monotonic() - begun > MOST_S:
                     return out
-            if "green" in hows:
+            if hows & {"green", "red"}:
                 break
         return out
 
-    def under(self, fault: FunctionFault, items: Sequence[pytest.Item]) -> Outcome:
+    def under(self, fault: Fault, items: Sequence[pytest.Item]) -> Outcome:
         rewrite = fault.rewrite(self.functions)
         if rewrite is None:
             return Outcome("no function")
@@ -226,17 +235,21 @@ class Asking:
             return ran(items)
 
 
-def levels(id: str, groups: Sequence[Functions]) -> list[list[FunctionFault]]:
-    """The faults of the functions that state a clause: first those of the functions of each layer that say it in their
-    docstrings or state nothing else, or state the fewest; then those of the next, and so on."""
-    by_layer: list[list[list[list[FunctionFault]]]] = []
-    for group in groups:
-        by_width: dict[int, list[list[FunctionFault]]] = defaultdict(list)
+def levels(id: str, rule: Rule) -> list[list[Fault]]:
+    """The faults of what states a clause: first those of its preconditions, and of the functions of each layer that say
+    it in their docstrings or state nothing else, or state the fewest; then those of the next, and so on."""
+    by_layer: list[list[list[Sequence[Fault]]]] = []
+    for group in rule.functions:
+        by_width: dict[int, list[Sequence[Fault]]] = defaultdict(list)
         for module, name in group:
             if faults := with_faults(module, name):
                 by_width[width(id, module, name)] += faults
         by_layer.append([by_width[w] for w in sorted(by_width)])
-    return [[*in_turn([f for layer in level if layer for f in layer])] for level in zip_longest(*by_layer)]
+    by_level = [[f for layer in level if layer for f in layer] for level in zip_longest(*by_layer)]
+    if rule.preconditions:
+        first, *others = by_level or [[]]
+        by_level = [[*([p] for p in rule.preconditions), *first], *others]
+    return [[*in_turn(level)] for level in by_level]
 
 
 def with_faults(module: ModuleType, name: str, deep: int = 2) -> list[list[FunctionFault]]:
@@ -254,33 +267,39 @@ def width(id: str, module: ModuleType, name: str) -> int:
     return 0 if named == {id} or id in clauses.paragraphs(documented(module, name)) else len(named)
 
 
-def in_turn(functions: Sequence[Sequence[FunctionFault]]) -> Iterator[FunctionFault]:
+def in_turn(functions: Sequence[Sequence[Fault]]) -> Iterator[Fault]:
     """One fault of each function, then the next of each."""
     return (f for f in chain.from_iterable(zip_longest(*functions)) if f is not None)
 
 
 def ask(
-    rules: Mapping[str, Sequence[Functions]],
+    rules: Mapping[str, Rule],
     files: Sequence[str],
     tell: Callable[[Exercised], None],
     options: Sequence[str] = (),
+    *,
+    every: bool = False,
 ) -> None:
-    """Ask the tests of these files about each clause; `rules` has its functions, layer by layer."""
+    """Ask the tests of these files about each clause; `rules` says what states it. `every`: try all
+    faults, and not only until one is red."""
     with tempfile.TemporaryDirectory(prefix="kafkaspec-") as folder:
         quiet = ["-s", "-o", "addopts=-p pytester", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:xdist"]
         all_of_them = ["-m", "deep or not deep", f"--basetemp={folder}/pytest"]
-        code = pytest.main([*quiet, *all_of_them, *options, *files], plugins=[Asking(rules, tell)])
+        code = pytest.main([*quiet, *all_of_them, *options, *files], plugins=[Asking(rules, tell, every)])
         if code != 0:
             raise SystemExit(f"pytest ended with {code}")
 
 
-def rules_of(subsystem: str) -> dict[str, list[Functions]]:
-    """The functions that state each clause of a subsystem, layer by layer."""
+def rules_of(subsystem: str) -> dict[str, Rule]:
+    """What states each clause of a subsystem."""
     traceability.load()
-    out: dict[str, list[Functions]] = {}
-    for c in find(subsystem).clauses:
+    s = find(subsystem)
+    machines = [m for m in (s.spec.machine, getattr(s.spec, "audit", None)) if m is not None]
+    out: dict[str, Rule] = {}
+    for c in s.clauses:
         stated = traceability.uses(c.id)
-        out[c.id] = [[_place(u.where) for u in stated if u.form == layer] for layer in LAYERS]
+        functions = [[_place(u.where) for u in stated if u.form == layer] for layer in LAYERS]
+        out[c.id] = Rule(functions, [p for m in machines for p in preconditions(m, c.id)])
     return out
 
 
@@ -289,13 +308,14 @@ def _place(where: str) -> tuple[ModuleType, str]:
     return sys.modules[module], name
 
 
-def main(subsystem: str, *ids: str) -> None:
+def main(subsystem: str, *words: str) -> None:
+    ids = {w for w in words if w != "--every"}
     rules = {id: of for id, of in rules_of(subsystem).items() if not ids or id in ids}
     used = {u for id in rules for u in traceability.uses(id) if u.form == "test"}
     files = sorted({u.where.partition(":")[0] for u in used})
     os.chdir(Path(__file__).parent.parent)
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    ask(rules, files, lambda found: print(json.dumps(asdict(found)), file=out))
+    with os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1) as out:
+        ask(rules, files, lambda found: print(json.dumps(asdict(found)), file=out), every="--every" in words)
 
 
 if __name__ == "__main__":

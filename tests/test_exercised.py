@@ -30,11 +30,16 @@ NOT_ASKED = {
 """The clauses of which no function is asked, each with the reason."""
 
 
-def asked(*words: str, cwd: Path = ROOT) -> list[dict[str, Any]]:
+def surroundings(**more: str) -> dict[str, str]:
+    """The environment of a process that runs pytest itself, with few examples."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    return {**inherited, "HYPOTHESIS_PROFILE": "exercised", **more}
+
+
+def asked(*words: str) -> list[dict[str, Any]]:
     """What a process of tests/exercised.py says of each clause."""
-    environment = {**os.environ, "HYPOTHESIS_PROFILE": "exercised"}
     command = [sys.executable, "-m", "tests.exercised", *words]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=3000)
+    done = subprocess.run(command, cwd=ROOT, env=surroundings(), capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -124,7 +129,8 @@ rules = {"TOY-1": "lowered", "TOY-2": "lowered", "TOY-3": "lowered", "TOY-4": "r
          "TOY-6": "lowered", "TOY-7": "delegated", "TOY-8": "gone"}
 with open("told", "w") as out:
     tell = lambda found: print(json.dumps(asdict(found)), file=out)
-    exercised.ask({id: [[(toy_rules, name)]] for id, name in rules.items()}, ["test_toy.py"], tell, ["--rootdir=."])
+    asked = {id: exercised.Rule([[(toy_rules, name)]]) for id, name in rules.items()}
+    exercised.ask(asked, ["test_toy.py"], tell, ["--rootdir=."])
 """
 
 
@@ -135,9 +141,10 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     (folder / "toy_rules.py").write_text(RULES)
     (folder / "test_toy.py").write_text(TESTS)
     path = os.pathsep.join([str(folder), str(ROOT), str(ROOT / "src")])
-    environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-c", ASK]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=folder, env=surroundings(PYTHONPATH=path), capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     told = [json.loads(line) for line in (folder / "told").read_text().splitlines()]
     return {x["clause"]: x for x in told}

@@ -1,22 +1,24 @@
 """Faults in one function: each a small change of its text that leaves a function which runs.
 
 A condition is negated or a part of it left out, a comparison shifted, a statement or an argument left out, a number off
-by one, an order reversed, an argument returned. They are for a rule whose tests are asked: is any of them red?
+by one, an order reversed, an argument returned, a precondition left out. They are for a rule whose tests are asked: is
+any of them red?
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
+from kafkaspec.contract.machine import Machine
 from kafkaspec.contract.rewrite import ModuleRewrite, tree_of
 from kafkaspec.mutants.code import NEGATED, SHIFTED
 
@@ -77,6 +79,45 @@ class FunctionFault:
         except (ValueError, SyntaxError):
             return None
         return changed if len(changed) else None
+
+
+@dataclass(frozen=True)
+class PreconditionFault:
+    """One precondition of an operation, which holds always: what is outside the contract is taken."""
+
+    operation: str
+    condition: FunctionType
+    text: str
+
+    @property
+    def what(self) -> str:
+        place = self.condition.__code__
+        return (
+            f"{self.condition.__module__}:{place.co_firstlineno}, {self.operation}, precondition left out: {self.text}"
+        )
+
+    @contextlib.contextmanager
+    def rewrite(self, of: object = None) -> Iterator[None]:
+        before = self.condition.__code__
+        arguments = ", ".join(before.co_varnames[: before.co_argcount])
+        free = "".join(f"{name}, " for name in before.co_freevars)
+        made = eval(f"lambda {free}: lambda {arguments}: ({free}True)[-1]" if free else f"lambda {arguments}: True")
+        self.condition.__code__ = made(*before.co_freevars).__code__ if free else made.__code__
+        try:
+            yield
+        finally:
+            self.condition.__code__ = before
+
+
+def preconditions(machine: Machine[Any], clause: str) -> list[PreconditionFault]:
+    """The faults of a clause's preconditions, each of which may be several operations'."""
+    found = {
+        p.condition: PreconditionFault(op.name, p.condition, p.text)
+        for op in machine.operations.values()
+        for p in op.preconditions
+        if p.clause == clause and isinstance(p.condition, FunctionType)
+    }
+    return list(found.values())
 
 
 def faults_of(module: ModuleType, function: str) -> list[FunctionFault]:
@@ -183,7 +224,7 @@ def _changes(n: ast.AST) -> Iterator[tuple[str, ast.AST | str, Change]]:
             yield "exchanged", n, partial(_set, "value", not n.value)
         elif isinstance(n.value, int):
             yield "number", n, partial(_set, "value", n.value + 1)
-        elif isinstance(n.value, str | bytes) and n.value and not re.fullmatch(r"[A-Z]{3}-\d+", str(n.value)):
+        elif isinstance(n.value, str | bytes) and n.value:
             yield "text", n, partial(_set, "value", n.value[:-1])
     elif isinstance(n, ast.Slice):
         for bound in ("lower", "upper"):
