@@ -166,6 +166,79 @@ def test_the_gauge_counts_what_could_be_cleaned_of_known_logs() -> None:
     assert run(("updateCheckpoints", {"dir": "dir1", "update": "c-0", "offset": 2}), gauge, begin=state)[1][-1] == 10
 
 
+def of_three_segments(
+    largest: tuple[int, int] = (1, 1), first: tuple[int, int] = (1, 1), stable: int = 9
+) -> tuple[str, dict[str, Any]]:
+    """cd-0 from offset 2 to 9, in segments at 0, 3 and 6, the first two with these timestamps; its cleaner leaves alone
+    what is not older than 2000 ms, and the time is 1000000."""
+    segments: list[dict[str, int]] = [
+        {"baseOffset": base, "size": 30, "largestTimestamp": max(of, at), "firstBatchTimestamp": at}
+        for base, of, at in zip((0, 3), largest, first, strict=True)
+    ]
+    segments.append({"baseOffset": 6, "size": 30})
+    log = {"logStartOffset": 2, "logEndOffset": 9, "lastStableOffset": stable, "segments": segments}
+    return "logChanged", {"partition": "cd-0", "log": log}
+
+
+@pytest.mark.clause("CLN-9")
+@pytest.mark.parametrize(
+    ("checkpoint", "dirty", "force"),
+    [(None, 2, False), (1, 2, True), (2, 2, False), (5, 5, False), (9, 9, False), (10, 2, True)],
+)
+def test_the_checkpoint_counts_from_the_log_start_to_the_log_end(
+    checkpoint: int | None, dirty: int, force: bool
+) -> None:
+    _, (_, found) = run(of_three_segments(), ("cleanableOffsets", {"partition": "cd-0", "lastCleanOffset": checkpoint}))
+    assert (found["firstDirtyOffset"], found["forceUpdateCheckpoint"]) == (dirty, force)
+
+
+@pytest.mark.clause("CLN-8")
+@pytest.mark.parametrize(
+    ("stable", "largest", "checkpoint", "uncleanable"),
+    [
+        (9, (1, 1), 2, 6),  # the active segment
+        (6, (1, 1), 2, 6),
+        (5, (1, 1), 2, 5),  # what is not stable
+        (3, (1, 1), 5, 5),  # not below the first dirty offset
+        (9, (1, 998_000), 2, 6),
+        (9, (1, 998_001), 2, 3),  # a young segment
+        (4, (1, 998_001), 2, 3),
+        (2, (1, 998_001), 2, 2),
+        (9, (998_001, 1), 2, 2),
+        (9, (998_001, 998_001), 4, 4),
+        (9, (998_001, 1), 4, 6),  # before the first dirty offset none is young
+    ],
+)
+def test_cleaning_ends_before_what_is_unstable_active_or_young(
+    stable: int, largest: tuple[int, int], checkpoint: int, uncleanable: int
+) -> None:
+    asked = ("cleanableOffsets", {"partition": "cd-0", "lastCleanOffset": checkpoint})
+    _, (_, found) = run(of_three_segments(largest, stable=stable), asked)
+    assert found["firstUncleanableDirtyOffset"] == uncleanable
+
+
+@pytest.mark.clause("CLN-7")
+@pytest.mark.parametrize(
+    ("first", "checkpoint", "delay_ms"),
+    [
+        ((995_000, 995_000), 2, 0),
+        ((994_999, 995_000), 2, 1),
+        ((995_000, 994_990), 2, 10),
+        ((0, 994_990), 2, 10),
+        ((-1, -1), 2, 0),
+        ((1, 995_000), 2, 994_999),
+        ((1, 995_000), 4, 0),
+        ((1, 1), 6, 0),
+    ],
+)
+def test_a_delay_is_counted_from_the_earliest_positive_timestamp(
+    first: tuple[int, int], checkpoint: int, delay_ms: int
+) -> None:
+    asked = ("logToClean", {"partition": "cd-0", "lastCleanOffset": checkpoint})
+    _, (_, found) = run(of_three_segments((1, 1), first), asked)
+    assert (found["compactionDelayMs"], found["needCompactionNow"]) == (delay_ms, delay_ms > 0)
+
+
 @pytest.mark.clause("CLN-8")
 @pytest.mark.clause("CLN-9")
 def test_cleaning_begins_within_the_log_and_ends_before_what_is_unstable() -> None:
@@ -284,6 +357,26 @@ def test_unknown_partitions_are_dropped_and_ambiguous_ones_stop_everything() -> 
     assert state.checkpoints == {"dir0": {"c-0": 1}, "dir1": {}}
     assert state.uncleanable["dir0"] == frozenset()
     assert grab(state)[1]["log"]["partition"] == "c-1"
+
+
+@pytest.mark.clause("CLN-26")
+def test_an_update_sets_or_removes_one_entry_and_drops_unknown_ones() -> None:
+    def update(**of: Any) -> tuple[str, dict[str, Any]]:
+        return "updateCheckpoints", {"dir": "dir0", **of}
+
+    three = [update(update=p, offset=n) for p, n in (("c-0", 5), ("c-1", 7), ("d-0", 9))]
+    state, _ = run(*three, ("updateCheckpoints", {"dir": "dir1", "update": "cd-0", "offset": 1}))
+    for calls, entries in (
+        ([update(remove="c-0")], {"c-1": 7, "d-0": 9}),
+        ([update(remove="cd-0")], {"c-0": 5, "c-1": 7, "d-0": 9}),
+        ([update(update="c-0", offset=0)], {"c-0": 0, "c-1": 7, "d-0": 9}),
+        ([update(update="c-0", offset=1, remove="c-0")], {"c-0": 1, "c-1": 7, "d-0": 9}),
+        ([update(update="c-0", offset=1, remove="c-1")], {"c-0": 1, "d-0": 9}),
+        ([("forgetLog", {"partition": "c-1"})], {"c-0": 5, "c-1": 7, "d-0": 9}),
+        ([("forgetLog", {"partition": "c-1"}), update()], {"c-0": 5, "d-0": 9}),
+        ([("forgetLog", {"partition": "c-1"}), update(update="c-1", offset=8)], {"c-0": 5, "c-1": 8, "d-0": 9}),
+    ):
+        assert run(*calls, begin=state)[0].checkpoints == {"dir0": entries, "dir1": {"cd-0": 1}}
 
 
 @pytest.mark.clause("CLN-27")
