@@ -125,6 +125,22 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
 # ---- sound logs
 
 
+@pytest.mark.clause("CMP-8")
+def test_offsets_may_be_missing_and_an_empty_batch_stays_at_the_end_of_a_round() -> None:
+    """A batch that lost all its records goes, unless it ends where the round does, or is a marker's."""
+    a, b, c = (spec.Record(n, key, "v") for n, key in ((0, "a"), (7, "b"), (9, "a")))
+    log = (spec.Batch(0, 3, records=(a,)), spec.Batch(5, 5, "commit", 7), spec.Batch(6, 7, records=(b,)))
+    last = spec.Batch(9, 9, records=(c,))
+    assert findings_in((*log, last), 0, 9) == []
+    assert [(f.clause, f.offset) for f in findings_in((*log, last), 0, 10)] == [("CMP-2", 0)]
+    assert spec.clean((*log, last), 0, 10, 9) == spec.Round((*log[1:], last), 10)
+    ends = spec.Batch(9, 12, records=(c,))
+    undone = spec.Batch(9, 12, "txn", 8, (c,)), spec.Batch(13, 13, "abort", 8)
+    assert spec.clean((*log, ends), 0, 13, 9) == spec.Round((*log[1:], ends), 13)
+    assert spec.clean((*log, *undone), 0, 13, 9).log == (*log, undone[0]._replace(records=()), undone[1])
+    assert spec.clean((*log, *undone), 0, 14, 9).log == (*log, undone[1])
+
+
 @pytest.mark.clause("CMP-6")
 @pytest.mark.parametrize("values", [("1", None), (None, "1"), (None, None)])
 def test_a_tombstone_is_its_keys_record_like_any_other(values: tuple[str | None, str | None]) -> None:
