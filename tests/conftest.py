@@ -1,4 +1,5 @@
-"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `test` (quick, always the same) and `deep` (many, new).
+"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `test` (quick, always the same), `deep` (many, new), and
+`exercised` (few, always the same, for tests that run under many faults).
 
 With `--passed FILE` a long run goes on where it was stopped: what passed with the code as it is now is noted in the
 file, and is not run again.
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
     "test",
@@ -26,6 +27,15 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "exercised",
+    max_examples=20,
+    stateful_step_count=15,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )
 settings.register_profile("deep", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 gc.set_threshold(100_000, 20)  # modules and tests are many and stay: looking for cycles among them costs a twentieth

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
-from kafkaspec.contract.machine import Driver, Machine
+from kafkaspec.contract.machine import Driver, Machine, Outside, Step
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
 from kafkaspec.mutants.matrix import Detector, explorer_detector, kill_matrix
@@ -40,6 +40,51 @@ def some_are_killed(s: Subsystem, faults: Sequence[Mutant], each: int, detectors
     assert left == []
     of_the_model = next(m for m in faults if m.layer == "model")
     assert explorer_detector().look(s, "model", of_the_model.make())
+
+
+def both_show(
+    machine: Machine[Any], driver: Driver, init: dict[str, Any], *calls: tuple[str, dict[str, Any]]
+) -> Iterator[Any]:
+    """What the spec and a driver show after each call, in which they agree; `init` and arguments by Python names."""
+    pair = Pair(machine, driver, init)
+    for name, arguments in calls:
+        outside = pair.call(machine.find(name), arguments)
+        assert outside is None, f"{name}: {outside}"
+        assert pair.failure is None, str(pair.failure)
+        yield driver.observe()
+
+
+class Beside:
+    """A spec whose calls an implementation takes too, and answers alike, so that a test of the spec with values is one
+    of both. Where a test goes on from a state, the implementation is brought there by the calls that led to it."""
+
+    def __init__(self, machine: Machine[Any], driver: Callable[[], Driver]) -> None:
+        self.machine, self.driver = machine, driver
+        self.ways: dict[Any, tuple[Mapping[str, Any], tuple[tuple[str, Mapping[str, Any]], ...]]] = {}
+        self._pair: Pair | None = None
+
+    def initial(self, **init: Any) -> Any:
+        """The spec's first state with that configuration, by Python names."""
+        state = self.machine.initial(**init)
+        self.ways[state] = (init, ())
+        return state
+
+    def call(self, state: Any, name: str, arguments: Mapping[str, Any]) -> Step[Any]:
+        """A call within the contract, by Python names: the spec's state after it, and its answer."""
+        step = self.machine.apply(state, name, arguments)
+        assert not isinstance(step, Outside), step
+        init, calls = self.ways[state]
+        if self._pair is None or self._pair.state is not state:
+            self._pair = Pair(self.machine, self.driver(), init)
+            for before in calls:
+                self._call(self._pair, *before)
+        self._call(self._pair, name, arguments)
+        self.ways.setdefault(self._pair.state, (init, (*calls, (name, arguments))))
+        return Step(self._pair.state, step.result)
+
+    def _call(self, pair: Pair, name: str, arguments: Mapping[str, Any]) -> None:
+        pair.call(self.machine.find(name), arguments)
+        assert pair.failure is None, str(pair.failure)
 
 
 def abstracts(

@@ -385,7 +385,7 @@ def test_hash_codes_are_java_s() -> None:
 
 
 @pytest.mark.clause("TML-23")
-def test_a_snapshot_costs_what_changes() -> None:
+def test_a_snapshot_costs_what_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = impl.SnapshotRegistry()
     entries: impl.TimelineHashMap[int, int] = impl.TimelineHashMap(registry, 10_000)
     for key in range(10_000):
@@ -396,7 +396,21 @@ def test_a_snapshot_costs_what_changes() -> None:
     for key in range(30):
         for value in range(5):
             entries.put(key, value)
+    entries.put(10_000, 5)
     assert [s.delta(entries).table.size for s in snapshots if s.delta(entries) is not None] == [30]
+    looked_at: list[int] = []
+    get = type(entries._table).get
+
+    def look(table: Any, key: int) -> Any:
+        looked_at.append(key)
+        return get(table, key)
+
+    monkeypatch.setattr(type(entries._table), "get", look)
+    registry.revert_to_snapshot(49)
+    monkeypatch.undo()
+    assert {*looked_at} == {*range(30), 10_000}
+    assert len(looked_at) <= 2 * 31
+    assert dict(entries.items()) == dict.fromkeys(range(10_000), 0)
 
 
 # models, proofs, mutants, recordings

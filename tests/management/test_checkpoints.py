@@ -14,7 +14,7 @@ from kafkaspec.audit.check import Directory, Log, Summary
 from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
 from kafkaspec.audits.management.checkpoints import CheckpointCheck, PartitionMetadataCheck
 from kafkaspec.contract import subsystem
-from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.common.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.management import checkpoints as impl
@@ -36,7 +36,7 @@ from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management import checkpoints_trial
 from kafkaspec.spec.management.checkpoints import machine
-from tests.layers import a_row_of_verify, walked
+from tests.layers import Beside, a_row_of_verify, walked
 
 # ---- the layers beside each other
 
@@ -83,13 +83,15 @@ def test_recordings_are_accepted(recording: Any) -> None:
 # ---- histories
 
 
+BESIDE = Beside(machine, checkpoints_driver.Driver)
+
+
 def run(*calls: tuple[str, dict[str, Any]], begin: spec.Directory | None = None) -> tuple[spec.Directory, list[Any]]:
-    """The state after some calls, and their answers."""
-    state, answers = begin or machine.start({}), []
+    """The state after some calls, and their answers; of the implementation too."""
+    state, answers = begin or BESIDE.initial(), []
     for name, arguments in calls:
         op = machine.find(name)
-        step = machine.apply(state, name, {op.parameters[k]: v for k, v in arguments.items()})
-        assert not isinstance(step, Outside), step
+        step = BESIDE.call(state, name, {op.parameters[k]: v for k, v in arguments.items()})
         state = step.state
         answers.append(step.result)
     return state, answers

@@ -24,7 +24,7 @@ from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.management import cleaner as spec
 from kafkaspec.spec.management import cleaner_trial
 from kafkaspec.spec.management.cleaner import machine
-from tests.layers import a_row_of_verify, abstracts, walked
+from tests.layers import Beside, a_row_of_verify, abstracts, walked
 
 # ---- the layers beside each other
 
@@ -77,21 +77,22 @@ def test_proofs_hold_for_every_size(proof: Proof) -> None:
 # ---- histories
 
 
+BESIDE = Beside(machine, cleaner_driver.Driver)
+
+
 def run(*calls: tuple[str, dict[str, Any]], begin: Cleaner | None = None) -> tuple[Cleaner, list[Any]]:
-    """The state after some calls, and their answers."""
-    state, answers = begin or machine.start({}), []
+    """The state after some calls, and their answers; of the implementation too."""
+    state, answers = begin or BESIDE.initial(), []
     for name, arguments in calls:
         op = machine.find(name)
-        step = machine.apply(state, name, {op.parameters[k]: v for k, v in arguments.items()})
-        assert not isinstance(step, Outside), step
+        step = BESIDE.call(state, name, {op.parameters[k]: v for k, v in arguments.items()})
         state = step.state
         answers.append(step.result)
     return state, answers
 
 
 def grab(state: Cleaner) -> tuple[Cleaner, Any]:
-    step = machine.apply(state, "grabFilthiestCompactedLog", {"chosen": spec.filthiest(state)[0]})
-    assert not isinstance(step, Outside)
+    step = BESIDE.call(state, "grabFilthiestCompactedLog", {"chosen": spec.filthiest(state)[0]})
     return step.state, step.result
 
 
@@ -165,6 +166,79 @@ def test_the_gauge_counts_what_could_be_cleaned_of_known_logs() -> None:
     assert run(("updateCheckpoints", {"dir": "dir1", "update": "c-0", "offset": 2}), gauge, begin=state)[1][-1] == 10
 
 
+def of_three_segments(
+    largest: tuple[int, int] = (1, 1), first: tuple[int, int] = (1, 1), stable: int = 9
+) -> tuple[str, dict[str, Any]]:
+    """cd-0 from offset 2 to 9, in segments at 0, 3 and 6, the first two with these timestamps; its cleaner leaves alone
+    what is not older than 2000 ms, and the time is 1000000."""
+    segments: list[dict[str, int]] = [
+        {"baseOffset": base, "size": 30, "largestTimestamp": max(of, at), "firstBatchTimestamp": at}
+        for base, of, at in zip((0, 3), largest, first, strict=True)
+    ]
+    segments.append({"baseOffset": 6, "size": 30})
+    log = {"logStartOffset": 2, "logEndOffset": 9, "lastStableOffset": stable, "segments": segments}
+    return "logChanged", {"partition": "cd-0", "log": log}
+
+
+@pytest.mark.clause("CLN-9")
+@pytest.mark.parametrize(
+    ("checkpoint", "dirty", "force"),
+    [(None, 2, False), (1, 2, True), (2, 2, False), (5, 5, False), (9, 9, False), (10, 2, True)],
+)
+def test_the_checkpoint_counts_from_the_log_start_to_the_log_end(
+    checkpoint: int | None, dirty: int, force: bool
+) -> None:
+    _, (_, found) = run(of_three_segments(), ("cleanableOffsets", {"partition": "cd-0", "lastCleanOffset": checkpoint}))
+    assert (found["firstDirtyOffset"], found["forceUpdateCheckpoint"]) == (dirty, force)
+
+
+@pytest.mark.clause("CLN-8")
+@pytest.mark.parametrize(
+    ("stable", "largest", "checkpoint", "uncleanable"),
+    [
+        (9, (1, 1), 2, 6),  # the active segment
+        (6, (1, 1), 2, 6),
+        (5, (1, 1), 2, 5),  # what is not stable
+        (3, (1, 1), 5, 5),  # not below the first dirty offset
+        (9, (1, 998_000), 2, 6),
+        (9, (1, 998_001), 2, 3),  # a young segment
+        (4, (1, 998_001), 2, 3),
+        (2, (1, 998_001), 2, 2),
+        (9, (998_001, 1), 2, 2),
+        (9, (998_001, 998_001), 4, 4),
+        (9, (998_001, 1), 4, 6),  # before the first dirty offset none is young
+    ],
+)
+def test_cleaning_ends_before_what_is_unstable_active_or_young(
+    stable: int, largest: tuple[int, int], checkpoint: int, uncleanable: int
+) -> None:
+    asked = ("cleanableOffsets", {"partition": "cd-0", "lastCleanOffset": checkpoint})
+    _, (_, found) = run(of_three_segments(largest, stable=stable), asked)
+    assert found["firstUncleanableDirtyOffset"] == uncleanable
+
+
+@pytest.mark.clause("CLN-7")
+@pytest.mark.parametrize(
+    ("first", "checkpoint", "delay_ms"),
+    [
+        ((995_000, 995_000), 2, 0),
+        ((994_999, 995_000), 2, 1),
+        ((995_000, 994_990), 2, 10),
+        ((0, 994_990), 2, 10),
+        ((-1, -1), 2, 0),
+        ((1, 995_000), 2, 994_999),
+        ((1, 995_000), 4, 0),
+        ((1, 1), 6, 0),
+    ],
+)
+def test_a_delay_is_counted_from_the_earliest_positive_timestamp(
+    first: tuple[int, int], checkpoint: int, delay_ms: int
+) -> None:
+    asked = ("logToClean", {"partition": "cd-0", "lastCleanOffset": checkpoint})
+    _, (_, found) = run(of_three_segments((1, 1), first), asked)
+    assert (found["compactionDelayMs"], found["needCompactionNow"]) == (delay_ms, delay_ms > 0)
+
+
 @pytest.mark.clause("CLN-8")
 @pytest.mark.clause("CLN-9")
 def test_cleaning_begins_within_the_log_and_ends_before_what_is_unstable() -> None:
@@ -207,7 +281,6 @@ def test_a_waiter_returns_with_the_pause_and_others_hold_theirs() -> None:
 
 
 @pytest.mark.clause("CLN-13")
-@pytest.mark.clause("CLN-16")
 def test_an_abort_leaves_nothing_behind() -> None:
     state, answers = run(("deletableLogs", {}), ("abortCleaning", {"partition": "c-0"}))
     assert answers == [["c-0", "c-1", "cd-0"], {"blocked": True}]
@@ -222,6 +295,26 @@ def test_an_aborted_cleaning_is_not_checkpointed() -> None:
     done = ("doneCleaning", {"partition": "c-0", "endOffset": 2})
     assert run(done, begin=state)[0].checkpoints["dir0"] == {"c-0": 2}
     assert run(("abortCleaning", {"partition": "c-0"}), done, begin=state)[0].checkpoints["dir0"] == {}
+
+
+@pytest.mark.clause("CLN-16")
+def test_a_deletion_ends_as_a_cleaning_does_without_a_checkpoint() -> None:
+    """Nothing is done that was not begun."""
+    begun: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("updateCheckpoints", {"dir": "dir0", "update": "c-1", "offset": 7}),
+        ("deletableLogs", {}),
+        ("abortAndPauseCleaning", {"partition": "c-1"}),
+    )
+    done = [("doneDeleting", {"partition": partition}) for partition in ("c-0", "c-1")]
+    taken, _ = run(*begun)
+    assert [taken.state(p) for p in ("c-0", "c-1", "cd-0")] == [InProgress(), Aborted(), InProgress()]
+    ended, answers = run(*done, begin=taken)
+    assert [ended.state(p) for p in ("c-0", "c-1", "cd-0")] == [None, Paused(1), InProgress()]
+    assert answers == [{"released": None}, {"released": "abortAndPauseCleaning"}]
+    assert ended.checkpoints == taken.checkpoints == {"dir0": {"c-1": 7}, "dir1": {}}
+    again, (refused,) = run(done[0], begin=ended)
+    assert isinstance(refused, Refused)
+    assert again == ended
 
 
 @pytest.mark.clause("CLN-17")
@@ -266,7 +359,46 @@ def test_unknown_partitions_are_dropped_and_ambiguous_ones_stop_everything() -> 
     assert grab(state)[1]["log"]["partition"] == "c-1"
 
 
+@pytest.mark.clause("CLN-26")
+def test_an_update_sets_or_removes_one_entry_and_drops_unknown_ones() -> None:
+    def update(**of: Any) -> tuple[str, dict[str, Any]]:
+        return "updateCheckpoints", {"dir": "dir0", **of}
+
+    three = [update(update=p, offset=n) for p, n in (("c-0", 5), ("c-1", 7), ("d-0", 9))]
+    state, _ = run(*three, ("updateCheckpoints", {"dir": "dir1", "update": "cd-0", "offset": 1}))
+    for calls, entries in (
+        ([update(remove="c-0")], {"c-1": 7, "d-0": 9}),
+        ([update(remove="cd-0")], {"c-0": 5, "c-1": 7, "d-0": 9}),
+        ([update(update="c-0", offset=0)], {"c-0": 0, "c-1": 7, "d-0": 9}),
+        ([update(update="c-0", offset=1, remove="c-0")], {"c-0": 1, "c-1": 7, "d-0": 9}),
+        ([update(update="c-0", offset=1, remove="c-1")], {"c-0": 1, "d-0": 9}),
+        ([("forgetLog", {"partition": "c-1"})], {"c-0": 5, "c-1": 7, "d-0": 9}),
+        ([("forgetLog", {"partition": "c-1"}), update()], {"c-0": 5, "d-0": 9}),
+        ([("forgetLog", {"partition": "c-1"}), update(update="c-1", offset=8)], {"c-0": 5, "c-1": 8, "d-0": 9}),
+    ):
+        assert run(*calls, begin=state)[0].checkpoints == {"dir0": entries, "dir1": {"cd-0": 1}}
+
+
 @pytest.mark.clause("CLN-27")
+@pytest.mark.parametrize(
+    ("partition", "offset", "entry"),
+    [("c-0", 3, 3), ("c-0", 4, 4), ("c-0", 5, 5), ("c-0", 6, 5), ("c-1", 3, None), ("d-0", 3, 5), ("c-0 gone", 3, 5)],
+)
+def test_a_truncation_lowers_an_entry_and_raises_none(partition: str, offset: int, entry: int | None) -> None:
+    """An entry not above the offset stays, and none is made. That of a log without compact, or of one that the manager
+    does not know, stays whatever the offset is."""
+    partition, _, gone = partition.partition(" ")
+    calls: list[tuple[str, dict[str, Any]]] = []
+    if entry is not None:
+        calls.append(("updateCheckpoints", {"dir": "dir0", "update": partition, "offset": 5}))
+    if gone:
+        calls.append(("forgetLog", {"partition": partition}))
+    before, _ = run(*calls)
+    lower = ("maybeTruncateCheckpoint", {"dir": "dir0", "partition": partition, "offset": offset})
+    after, _ = run(lower, begin=before)
+    assert after.checkpoints == {"dir0": {} if entry is None else {partition: entry}, "dir1": {}}
+
+
 @pytest.mark.clause("CLN-28")
 @pytest.mark.clause("CLN-29")
 def test_checkpoints_are_lowered_moved_and_left_alone_after_a_failure() -> None:

@@ -26,6 +26,7 @@ from kafkaspec.contract.codec import decode as from_json
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.lockstep.walk import walk
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.management import compaction as spec
 from kafkaspec.spec.management import compaction_trial
 from kafkaspec.spec.management.compaction import machine
@@ -79,14 +80,35 @@ def logs(draw: st.DrawFn) -> tuple[spec.Log, int]:
     return tuple(batches), decided
 
 
+@pytest.mark.clause("CMP-1")
+def test_offsets_stand_in_order_and_each_once() -> None:
+    first = spec.Batch(0, 3, records=(spec.Record(1, "a", "v"), spec.Record(3, "b", "v")))
+    second = spec.Batch(4, 5, records=(spec.Record(4, "a", "v"), spec.Record(5, "c", "v")))
+    assert spec.in_order(())
+    assert spec.in_order((first, second))
+    assert spec.in_order((first, spec.Batch(4, 4), spec.Batch(9, 9, "commit", 7)))
+    assert not spec.in_order((second, first))
+    assert not spec.in_order((first, first))
+    assert not spec.in_order((first, second._replace(base_offset=3)))
+    assert not spec.in_order((first._replace(records=first.records[::-1]), second))
+    assert not spec.in_order((first._replace(records=first.records[:1] * 2), second))
+    assert not spec.in_order((first._replace(base_offset=2), second))
+    assert not spec.in_order((first, second._replace(last_offset=4)))
+    assert not spec.in_order((spec.Batch(4, 3),))
+    assert not spec.in_order((spec.Batch(-1, 3),))
+    assert spec.in_order((spec.Batch(1, INT_MAX + 1),))
+    assert not spec.in_order((spec.Batch(0, INT_MAX + 1),))
+
+
 @given(logs(), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 4)), min_size=1, max_size=4))
+@pytest.mark.clause("CMP-1")
 @pytest.mark.clause("CMP-2")
 @pytest.mark.clause("CMP-3")
 @pytest.mark.clause("CMP-4")
 @pytest.mark.clause("CMP-9")
 def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], rounds: list[tuple[int, int]]) -> None:
-    """The contracts of `clean` are the claim. The audit finds nothing in what is left, and the last records are
-    there."""
+    """The contracts of `clean` are the claim. The audit finds nothing in what is left, which is some of the records
+    that there were, in their order and as they were; and the last records are there."""
     before, decided = given_log
     log, point = before, 0
     for end, capacity in rounds:
@@ -95,14 +117,43 @@ def test_rounds_of_cleaning_keep_the_promise(given_log: tuple[spec.Log, int], ro
     assert findings_in(log, 0, point) == []
     undone = spec._aborted_batches(before)
     last = {r.key: r for b in before if b.base_offset not in undone for r in b.records if r.key and r.offset < point}
-    left = {r for b in log for r in b.records}
-    assert set(last.values()) <= left
+    left = [r for b in log for r in b.records]
+    assert set(last.values()) <= set(left)
+    assert left == [r for b in before for r in b.records if r in left]
 
 
 # ---- sound logs
 
 
-@pytest.mark.clause("CMP-1")
+@pytest.mark.clause("CMP-8")
+def test_offsets_may_be_missing_and_an_empty_batch_stays_at_the_end_of_a_round() -> None:
+    """A batch that lost all its records goes, unless it ends where the round does, or is a marker's."""
+    a, b, c = (spec.Record(n, key, "v") for n, key in ((0, "a"), (7, "b"), (9, "a")))
+    log = (spec.Batch(0, 3, records=(a,)), spec.Batch(5, 5, "commit", 7), spec.Batch(6, 7, records=(b,)))
+    last = spec.Batch(9, 9, records=(c,))
+    assert findings_in((*log, last), 0, 9) == []
+    assert [(f.clause, f.offset) for f in findings_in((*log, last), 0, 10)] == [("CMP-2", 0)]
+    assert spec.clean((*log, last), 0, 10, 9) == spec.Round((*log[1:], last), 10)
+    ends = spec.Batch(9, 12, records=(c,))
+    undone = spec.Batch(9, 12, "txn", 8, (c,)), spec.Batch(13, 13, "abort", 8)
+    assert spec.clean((*log, ends), 0, 13, 9) == spec.Round((*log[1:], ends), 13)
+    assert spec.clean((*log, *undone), 0, 13, 9).log == (*log, undone[0]._replace(records=()), undone[1])
+    assert spec.clean((*log, *undone), 0, 14, 9).log == (*log, undone[1])
+
+
+@pytest.mark.clause("CMP-6")
+@pytest.mark.parametrize("values", [("1", None), (None, "1"), (None, None)])
+def test_a_tombstone_is_its_keys_record_like_any_other(values: tuple[str | None, str | None]) -> None:
+    """It takes the place of what stands before it, and what follows takes its place; alone it may stay."""
+    log = (
+        spec.Batch(0, 0, records=(spec.Record(0, "b", None),)),
+        spec.Batch(1, 2, records=tuple(spec.Record(1 + i, "a", v) for i, v in enumerate(values))),
+    )
+    for start, point, found in ((0, 3, [1]), (0, 2, []), (1, 3, [1]), (2, 3, [])):
+        assert spec.superseded(log, start, point) == [(offset, 2) for offset in found]
+        assert [(f.clause, f.offset) for f in findings_in(log, start, point)] == [("CMP-2", o) for o in found]
+
+
 @pytest.mark.clause("CMP-6")
 @pytest.mark.clause("CMP-7")
 @pytest.mark.clause("CMP-8")

@@ -347,6 +347,15 @@ def test_attributes_and_last_offset_delta() -> None:
     assert refusal(fmt.encode(replace(ONE, last_offset_delta=-1))) == ("BAT-5", 23)
 
 
+@pytest.mark.clause("BAT-5")
+@pytest.mark.parametrize(("base", "last"), [(40, 40), (40, 49), (2**63 - 1, -(2**63) + 8)])
+def test_a_batch_takes_its_offsets_with_and_without_records(base: int, last: int) -> None:
+    batch = replace(ONE, base_offset=base, last_offset_delta=(last - base) % 2**64)
+    for some in (batch, fmt.emptied(batch)):
+        assert some.last_offset == last
+        assert impl.Batch(fmt.encode(some)).last_offset == last
+
+
 @pytest.mark.clause("BAT-6")
 def test_the_count_is_that_of_the_records() -> None:
     assert refusal(batch_trial.patched(DATA, 57, struct.pack(">i", -1))) == ("BAT-6", 57)

@@ -111,6 +111,23 @@ def assign(epoch: int, start_offset: int) -> tuple[str, dict[str, Any]]:
     return "assign", {"epoch": epoch, "start_offset": start_offset}
 
 
+def load(log_start: int, log_end: int) -> tuple[str, dict[str, Any]]:
+    return "load", {"log_start": log_start, "log_end": log_end}
+
+
+@pytest.mark.clause("LEC-4")
+def test_an_entry_is_in_the_file_before_its_assignment_returns() -> None:
+    once = run(assign(0, 0), assign(4, 7))
+    assert once.on_disk == once.entries == ((0, 0), (4, 7))
+    assert run(assign(0, 0), assign(4, 7), assign(4, 9), ("reopen", {})) == once
+    disk = SimulatedDisk()
+    cache = impl.LeaderEpochCache(LeaderEpochCheckpoint("logs/t-0", disk), lambda task: None)
+    for epoch, start_offset in once.entries:
+        cache.assign(epoch, start_offset)
+        for after in disk.outcomes():
+            assert LeaderEpochCheckpoint("logs/t-0", after).read() == cache.entries
+
+
 @pytest.mark.clause("LEC-2")
 def test_a_leader_that_wrote_nothing_gives_way_to_the_next() -> None:
     assert run(assign(0, 0), assign(1, 5), assign(2, 5)).entries == ((0, 0), (2, 5))
@@ -216,6 +233,27 @@ def test_a_truncation_that_was_not_written_is_made_again() -> None:
     step = machine.apply(before, "load", {"log_start": 0, "log_end": 8})
     assert not isinstance(step, Outside)
     assert step.state.entries == before.entries == ((0, 0),)
+    run(assign(0, 0), assign(3, 10), ("truncateFromEndAsyncFlush", {"end_offset": 8}), load(0, 8))
+
+
+@pytest.mark.clause("LEC-9")
+def test_a_load_brings_the_entries_of_the_file_within_the_log() -> None:
+    """In the order of its lines, and nothing is written."""
+    of_file = ("openText", {"file": "0\n4\n1 3\n2 10\n7 20\n5 15\n"})
+    read = ((1, 3), (2, 10), (5, 15))
+    for log_start, log_end, left in (
+        (0, 20, read),
+        (3, 16, read),
+        (4, 16, ((1, 4), *read[1:])),
+        (9, 15, ((1, 9), (2, 10))),
+        (10, 15, ((2, 10),)),
+        (12, 15, ((2, 12),)),
+        (0, 3, ()),
+        (30, 30, ((5, 30),)),
+    ):
+        after = run(of_file, load(log_start, log_end))
+        assert after.entries == left
+        assert after.file == of_file[1]["file"]
 
 
 @pytest.mark.clause("LEC-9")
@@ -225,13 +263,13 @@ def test_what_was_cut_away_comes_back_over_later_batches() -> None:
     step = machine.apply(before, "load", {"log_start": 0, "log_end": 12})
     assert not isinstance(step, Outside)
     assert (before.entries, step.state.entries) == (((0, 0),), ((0, 0), (3, 10)))
+    run(assign(0, 0), assign(3, 10), ("truncateFromEndAsyncFlush", {"end_offset": 8}), assign(0, 8), load(0, 12))
 
 
 # ---- the file, through every crash
 
 
 @pytest.mark.clause("LEC-18")
-@pytest.mark.clause("LEC-4")
 def test_a_crash_leaves_the_old_file_or_the_new_one() -> None:
     old, new = [EpochEntry(0, 0)], [EpochEntry(0, 0), EpochEntry(4, 7)]
     seen = set()
@@ -285,6 +323,7 @@ def test_what_is_unreadable_is_named_by_its_line(data: bytes, line: int) -> None
     with pytest.raises(CheckpointUnreadable) as e:
         decode(data)
     assert e.value.line == line
+    assert spec.checkpoint_read(data.decode("latin-1")) == spec.UNREADABLE
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1))))

@@ -34,7 +34,7 @@ from kafkaspec.spec.common.mapped_index import PAGE
 from kafkaspec.spec.storage import offset_index as spec
 from kafkaspec.spec.storage.offset_index import machine
 from tests.kafka import command
-from tests.layers import a_row_of_verify, abstracts, walked
+from tests.layers import a_row_of_verify, abstracts, both_show, walked
 from tests.storage.index_calls import histories
 from tests.storage.index_logs import OFFSETS, B, Part, audited, packed
 
@@ -172,6 +172,11 @@ def test_an_entry_is_eight_bytes() -> None:
     made.close()
     assert made.file.get(0, 99).hex() == "000000050000106800000009000020d0"
     assert decode(made.file.get(0, 99), 100) == [OffsetPosition(105, 4200), OffsetPosition(109, 8400)]
+    given = {"file": made.file.get(0, 99).hex(), "max_index_size": 43, "writable": True}
+    driver, init = offset_index_driver.Driver(), {"base_offset": 100, "max_index_size": 43}
+    shown = list(both_show(machine, driver, init, ("openFile", given), ("close", {})))
+    assert [x["file"] for x in shown] == [given["file"]] * 2
+    assert shown[0]["entries"] == [[105, 4200], [109, 8400]]
 
 
 @pytest.mark.clause("OIX-2")

@@ -21,7 +21,7 @@ from kafkaspec.impl.storage import producer_state_driver
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import walk
+from kafkaspec.lockstep.walk import Pair, walk
 from kafkaspec.models.storage import producer_state as model
 from kafkaspec.mutants.matrix import (
     Detector,
@@ -42,14 +42,15 @@ from kafkaspec.spec.common import producers as tables
 from kafkaspec.spec.common.producers import SEQUENCES, UNKNOWN_VERSION, State
 from kafkaspec.spec.storage import producer_state as spec
 from kafkaspec.spec.storage.producer_state import machine
-from tests.layers import a_row_of_verify, some_are_killed
+from tests.layers import Beside, a_row_of_verify, some_are_killed
 from tests.storage.producer_state_mutants import RARE
+
+BESIDE = Beside(machine, producer_state_driver.Driver)
 
 
 def do(state: State, operation: str, /, **arguments: Any) -> tuple[State, Any]:
-    """One call within the contract: the state after, and the answer."""
-    step = machine.apply(state, operation, arguments)
-    assert not isinstance(step, Outside), step
+    """One call within the contract: the state after, and the answer; of the implementation too."""
+    step = BESIDE.call(state, operation, arguments)
     return step.state, step.result
 
 
@@ -105,7 +106,7 @@ def test_spec_and_implementation_agree_on_seeded_walks(seeds: int) -> None:
 @pytest.mark.clause("PSM-1")
 @pytest.mark.clause("PSM-2")
 def test_five_batches_are_kept_and_their_duplicates_answered() -> None:
-    state = machine.initial()
+    state = BESIDE.initial()
     for n in range(7):
         state, _ = send(state, 2 * n, 2, timestamp=n)
     assert [b.first_sequence for b in state.producers[1].batches] == [4, 6, 8, 10, 12]
@@ -119,7 +120,7 @@ def test_five_batches_are_kept_and_their_duplicates_answered() -> None:
 
 @pytest.mark.clause("PSM-3")
 def test_a_sequence_is_neither_left_out_nor_used_again() -> None:
-    state, _ = send(machine.initial(), 0, 3)
+    state, _ = send(BESIDE.initial(), 0, 3)
     for first in (0, 2, 4, SEQUENCES - 1):
         assert refused(send(state, first)[1])[0] == "PSM-3"
     assert not isinstance(send(state, 3)[1], Refused)
@@ -130,12 +131,12 @@ def test_a_sequence_is_neither_left_out_nor_used_again() -> None:
 
 @pytest.mark.clause("PSM-4")
 def test_sequences_wrap() -> None:
-    state, _ = send(machine.initial(), SEQUENCES - 2, 4)
+    state, _ = send(BESIDE.initial(), SEQUENCES - 2, 4)
     batch = state.producers[1].batches[0]
     assert (batch.first_sequence, batch.last_sequence, batch.first_offset) == (SEQUENCES - 2, 1, 0)
     assert send(state, SEQUENCES - 2, 4, by="produce")[1] == {"duplicate": [SEQUENCES - 2, 1, 0, 3, state.now]}
     assert not isinstance(send(state, 2)[1], Refused)
-    state, _ = send(machine.initial(), SEQUENCES - 1)
+    state, _ = send(BESIDE.initial(), SEQUENCES - 1)
     assert not isinstance(send(state, 0)[1], Refused)
     assert impl.decrement(1, 3) == SEQUENCES - 2
     assert impl.follows(SEQUENCES - 1, 0)
@@ -145,7 +146,7 @@ def test_sequences_wrap() -> None:
 @pytest.mark.clause("PSM-6")
 @pytest.mark.clause("PSM-8")
 def test_a_new_epoch_begins_at_zero_and_fences_the_old_one() -> None:
-    state, _ = send(machine.initial(), 0, epoch=3)
+    state, _ = send(BESIDE.initial(), 0, epoch=3)
     assert refused(send(state, 1, epoch=4)[1]) == ("PSM-5", "OutOfOrderSequenceException")
     state, _ = send(state, 0, epoch=4)
     assert [b.last_sequence for b in state.producers[1].batches] == [0]
@@ -158,7 +159,7 @@ def test_a_new_epoch_begins_at_zero_and_fences_the_old_one() -> None:
 
 @pytest.mark.clause("PSM-7")
 def test_an_unknown_producer_may_begin_anywhere_unless_it_is_being_verified() -> None:
-    state = machine.initial()
+    state = BESIDE.initial()
     assert not isinstance(send(state, 17)[1], Refused)
     for bump, sequence, first in ((True, 20, 17), (False, 5, 6)):
         verified, _ = do(
@@ -173,7 +174,7 @@ def test_an_unknown_producer_may_begin_anywhere_unless_it_is_being_verified() ->
 @pytest.mark.clause("PSM-13")
 @pytest.mark.clause("PSM-10")
 def test_a_transaction_opens_with_its_first_batch_and_ends_with_its_marker() -> None:
-    state, _ = send(machine.initial(), 0, 3)
+    state, _ = send(BESIDE.initial(), 0, 3)
     state, answer = send(state, 3, 2, transactional=True)
     assert answer == {"startedTransactions": [3]}
     state, answer = send(state, 5, 1, transactional=True)
@@ -190,9 +191,42 @@ def test_a_transaction_opens_with_its_first_batch_and_ends_with_its_marker() -> 
     assert again.ended == state.ended
 
 
+@pytest.mark.clause("PSM-13")
+def test_of_several_transactions_the_first_one_counts() -> None:
+    """Open ones, and ended ones until their end is replicated; of the spec and of the implementation."""
+    driver = producer_state_driver.Driver()
+    pair = Pair(machine, driver, {})
+
+    def call(name: str, **arguments: Any) -> tuple[int | None, int | None]:
+        assert pair.call(machine.find(name), arguments) is None
+        assert pair.failure is None, str(pair.failure)
+        manager = driver.subject
+        seen = (pair.state.first_unstable, pair.state.first_undecided)
+        assert (manager.first_unstable, manager.first_undecided) == seen
+        return seen
+
+    def data(producer: int, offset: int, seq: int = 0) -> tuple[int | None, int | None]:
+        return call(
+            "appendDataBatch", producer_id=producer, origin="CLIENT", producer_epoch=0, first_seq=seq, last_seq=seq,
+            first_offset=offset, last_offset=offset, timestamp=0, transactional=True,
+        )  # fmt: skip
+
+    def end(producer: int, offset: int) -> tuple[int | None, int | None]:
+        return call(
+            "appendEndTxnMarker", producer_id=producer, origin="COORDINATOR", type="COMMIT", coordinator_epoch=0,
+            producer_epoch=0, offset=offset, timestamp=0, transaction_version=0,
+        )  # fmt: skip
+
+    assert [data(2, 0), data(1, 1), data(3, 2)] == [(0, 0)] * 3
+    assert [end(2, 3), end(3, 4), end(1, 5)] == [(0, 1), (0, 1), (0, None)]
+    assert data(2, 6, 1) == (0, 6)
+    moved = [call("onHighWatermarkUpdated", high_watermark=offset) for offset in (3, 4, 6)]
+    assert moved == [(0, 6), (1, 6), (6, 6)]
+
+
 @pytest.mark.clause("PSM-11")
 def test_the_epoch_of_a_marker_is_that_of_its_version() -> None:
-    opened, _ = send(machine.initial(), 0, epoch=5, transactional=True)
+    opened, _ = send(BESIDE.initial(), 0, epoch=5, transactional=True)
     assert refused(mark(opened, 4)[1]) == ("PSM-11", "InvalidProducerEpochException")
     assert refused(mark(opened, 5, version=2)[1]) == ("PSM-11", "InvalidProducerEpochException")
     assert refused(mark(opened, 6, version=UNKNOWN_VERSION)[1]) == ("PSM-11", "IllegalArgumentException")
@@ -201,13 +235,13 @@ def test_the_epoch_of_a_marker_is_that_of_its_version() -> None:
     assert answer["firstOffset"] == 0
     assert mark(ended, 6, version=2)[1] is None  # written again
     assert mark(opened, 4, version=UNKNOWN_VERSION, origin="REPLICATION")[1]["firstOffset"] == 0
-    last, _ = send(machine.initial(), 0, epoch=tables.MOST_EPOCH, transactional=True)
+    last, _ = send(BESIDE.initial(), 0, epoch=tables.MOST_EPOCH, transactional=True)
     assert mark(last, tables.MOST_EPOCH, version=2)[1]["firstOffset"] == 0
 
 
 @pytest.mark.clause("PSM-12")
 def test_a_coordinator_that_was_replaced_is_fenced_off() -> None:
-    state, _ = mark(machine.initial(), coordinator=3)
+    state, _ = mark(BESIDE.initial(), coordinator=3)
     assert refused(mark(state, coordinator=2)[1]) == ("PSM-12", "TransactionCoordinatorFencedException")
     assert mark(state, coordinator=2, origin="REPLICATION")[0].producers[1].coordinator_epoch == 2
 
@@ -219,7 +253,7 @@ def test_the_last_stable_offset_waits_for_open_and_for_unreplicated_transactions
         answer = do(state, "lastStableOffset", high_watermark=high_watermark, log_start_offset=log_start)[1]
         return int(answer)
 
-    state, _ = send(machine.initial(), 0, 4)
+    state, _ = send(BESIDE.initial(), 0, 4)
     state, _ = send(state, 0, 2, producer=2, transactional=True)
     state, _ = send(state, 4, 2)
     assert [stable(h) for h in (3, 4, 8)] == [3, 4, 4]
@@ -234,7 +268,7 @@ def test_the_last_stable_offset_waits_for_open_and_for_unreplicated_transactions
 
 @pytest.mark.clause("PSM-16")
 def test_an_index_entry_says_up_to_where_all_is_decided() -> None:
-    state, _ = send(machine.initial(), 0, transactional=True)
+    state, _ = send(BESIDE.initial(), 0, transactional=True)
     state, _ = send(state, 0, producer=2, transactional=True)
     state, _ = send(state, 0, producer=3, transactional=True)
     state, answer = mark(state, producer=2, type="ABORT")
@@ -247,7 +281,7 @@ def test_an_index_entry_says_up_to_where_all_is_decided() -> None:
 
 @pytest.mark.clause("PSM-17")
 def test_idle_producers_are_forgotten_but_not_with_an_open_transaction() -> None:
-    state, _ = send(machine.initial(), 0)
+    state, _ = send(BESIDE.initial(), 0)
     state, _ = send(state, 0, producer=2, transactional=True)
     state, _ = mark(state, 1, producer=3, timestamp=state.now + 1)  # a marker counts: KAFKA-9144
     day = state.config.producer_id_expiration_ms
@@ -259,7 +293,7 @@ def test_idle_producers_are_forgotten_but_not_with_an_open_transaction() -> None
 
 @pytest.mark.clause("PSM-18")
 def test_a_snapshot_is_of_the_records_below_it_and_is_taken_once() -> None:
-    state, _ = do(machine.initial(), "takeSnapshot")
+    state, _ = do(BESIDE.initial(), "takeSnapshot")
     assert state.snapshots == {}
     for n in range(6):
         state, _ = send(state, n)
@@ -295,7 +329,7 @@ def test_a_roll_in_the_middle_of_an_append_snapshots_the_state_before_it() -> No
 @pytest.mark.clause("PSM-20")
 @pytest.mark.clause("PSM-25")
 def test_truncation_loads_the_latest_snapshot_that_can_be_read() -> None:
-    state = machine.initial()
+    state = BESIDE.initial()
     for n in range(6):
         state, _ = send(state, n, transactional=n == 2 or n > 2)
         if n % 2:
@@ -319,7 +353,7 @@ def test_truncation_loads_the_latest_snapshot_that_can_be_read() -> None:
 @pytest.mark.clause("PSM-21")
 @pytest.mark.clause("PSM-22")
 def test_full_truncation_and_a_raised_log_start() -> None:
-    state, _ = send(machine.initial(), 0, 4, transactional=True)
+    state, _ = send(BESIDE.initial(), 0, 4, transactional=True)
     state, _ = mark(state)
     state, _ = do(state, "takeSnapshot")
     raised, _ = do(state, "onLogStartOffsetIncremented", log_start_offset=7)
@@ -335,7 +369,7 @@ def test_stray_snapshots_go_but_for_that_of_the_shutdown() -> None:
     assert spec.without_strays(at, [0, 20, 40]) == [20, 40, 50]
     assert spec.without_strays(at, [0, 20, 60]) == [20]
     assert spec.without_strays(at, []) == [50]
-    state = machine.initial()
+    state = BESIDE.initial()
     for n in range(3):
         state, _ = send(state, n)
         state, _ = do(state, "takeSnapshot")
@@ -355,7 +389,7 @@ def test_the_bytes_of_a_snapshot() -> None:
     assert struct.unpack_from(">qhiqiqiq", data, 10) == tuple(entries[0])
     assert impl.decode(data) == entries
     assert impl.file_name(17) == producer_snapshot.name(17) == "00000000000000000017.snapshot"
-    assert do(machine.initial(), "writeSnapshot", entries=[list(e) for e in entries])[1] == data.hex()
+    assert do(BESIDE.initial(), "writeSnapshot", entries=[list(e) for e in entries])[1] == data.hex()
 
 
 @pytest.mark.clause("PSM-25")
@@ -380,7 +414,7 @@ def test_a_negative_offset_in_a_snapshot_is_that_of_nothing() -> None:
     odd = producer_snapshot.Entry(7, 2, 4, -2, 1, 77, -1, -9)
     file = producer_snapshot.packed([odd]).hex()
     nothing = (7, 2, -1, -1, 0, 77, -1, -1)
-    assert [tuple(e) for e in do(machine.initial(), "readSnapshot", file=file)[1]] == [nothing]
+    assert [tuple(e) for e in do(BESIDE.initial(), "readSnapshot", file=file)[1]] == [nothing]
     read: Any = producer_state_driver.Driver().apply("readSnapshot", {"file": file})
     assert [tuple(e) for e in read] == [nothing]
 
@@ -388,8 +422,8 @@ def test_a_negative_offset_in_a_snapshot_is_that_of_nothing() -> None:
 @pytest.mark.clause("PSM-31")
 def test_a_marker_without_its_record_tells_its_producer_s_epoch() -> None:
     asked = {"producer_id": 1, "producer_epoch": 3, "offset": 7, "timestamp": 5}
-    after, known = do(machine.initial(), "readEmptiedMarker", **asked)
-    assert after == machine.initial()
+    after, known = do(BESIDE.initial(), "readEmptiedMarker", **asked)
+    assert after == BESIDE.initial()
     assert (known["epoch"], known["lastTimestamp"], known["coordinatorEpoch"], known["batches"]) == (3, 5, -1, [])
     assert producer_state_driver.Driver().apply("readEmptiedMarker", asked) == known
     right, released = shown(machine, next(d for d in machine.deviations if d.id == "PSM-D1"))
@@ -416,7 +450,7 @@ def test_a_transaction_opens_only_with_the_guard_of_its_verification() -> None:
             producer_epoch=epoch, offset=state.end, timestamp=1, transaction_version=version,
         )[0]  # fmt: skip
 
-    state = machine.initial()
+    state = BESIDE.initial()
     assert refused(open_(state, 0)[1]) == ("PSM-27", "InvalidTxnStateException")
     state, guard = ask(state, 0, 0)
     assert ask(state, 3, 0)[1] == guard
@@ -433,13 +467,13 @@ def test_a_transaction_opens_only_with_the_guard_of_its_verification() -> None:
     assert ended.verifications == next_one.verifications  # the end of the one before
     assert not isinstance(open_(ended, guard, epoch=1)[1], Refused)
     assert refused(ask(ended, 0, 0)[1]) == ("PSM-6", "InvalidProducerEpochException")
-    off = machine.initial(transaction_verification_enabled=False)
+    off = BESIDE.initial(transaction_verification_enabled=False)
     assert not isinstance(open_(off, 0)[1], Refused)
 
 
 @pytest.mark.clause("PSM-29")
 def test_a_late_transaction_is_seen() -> None:
-    state, _ = send(machine.initial(), 0, transactional=True)
+    state, _ = send(BESIDE.initial(), 0, transactional=True)
     wait = state.config.max_transaction_timeout_ms + tables.LATE_TRANSACTION_BUFFER_MS
     state, _ = do(state, "advance", ms=wait)
     assert not machine.observe(state)["hasLateTransaction"]
@@ -450,7 +484,7 @@ def test_a_late_transaction_is_seen() -> None:
 
 @pytest.mark.clause("PSM-30")
 def test_offsets_and_sequences_that_do_not_fit_are_outside_the_contract() -> None:
-    state, _ = send(machine.initial(), 0, 4)
+    state, _ = send(BESIDE.initial(), 0, 4)
     arguments = {
         "producer_id": 1, "origin": "CLIENT", "producer_epoch": 0, "first_seq": 4, "last_seq": 4, "first_offset": 4,
         "last_offset": 4, "timestamp": 0, "transactional": False,
@@ -468,7 +502,7 @@ def test_a_crash_at_any_moment_leaves_the_state_that_the_log_makes() -> None:
     same producers but for batches that a snapshot does not keep, and judges what comes next alike."""
     for seed in range(12):
         r = Random(seed)
-        state = machine.initial(transaction_verification_enabled=False)
+        state = BESIDE.initial(transaction_verification_enabled=False)
         log: list[tuple[int, str, dict[str, Any]]] = []
         for _ in range(60):
             producer, epoch = r.choice((1, 2, 3)), r.choice((0, 0, 1, 2))
@@ -574,7 +608,7 @@ def test_recordings_get_their_verdict(recording: Recording) -> None:
 
 def test_the_order_of_producers_says_nothing() -> None:
     """As their hash table gives them; of snapshots the order counts."""
-    state = machine.initial(transaction_verification_enabled=False)
+    state = BESIDE.initial(transaction_verification_enabled=False)
     records: list[dict[str, Any]] = [{"op": "init", "args": {"transactionVerificationEnabled": False}}]
     for n, producer in enumerate((7, 3, 5)):
         call = {

@@ -40,7 +40,7 @@ from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import segment as spec
 from kafkaspec.spec.storage.segment import machine
 from tests.kafka import answers, run_class
-from tests.layers import a_row_of_verify, walked
+from tests.layers import Beside, a_row_of_verify, walked
 
 INTERVALS = 4096, 512, 300
 """`index.interval.bytes` of the topics that were recorded"""
@@ -291,13 +291,12 @@ def crash_recovery(disk: SimulatedDisk, expected: list[impl.Header]) -> int:
 
 
 def run(*calls: tuple[Any, ...], **init: Any) -> Step[segment_contents.Segment]:
-    """The state after some calls of the spec, and the last answer."""
-    step: Step[segment_contents.Segment] = Step(machine.initial(**init))
+    """The state after some calls, and the last answer; of the implementation too."""
+    beside = Beside(machine, segment_driver.Driver)
+    step: Step[segment_contents.Segment] = Step(beside.initial(**init))
     for name, *arguments in calls:
         given = dict(zip(machine.find(name).parameters.values(), arguments, strict=False))
-        after = machine.apply(step.state, name, given)
-        assert isinstance(after, Step), after
-        step = after
+        step = beside.call(step.state, name, given)
     return step
 
 
@@ -317,9 +316,23 @@ def appended(*batches: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
 @pytest.mark.clause("SEG-1")
 def test_files_are_named_by_the_base_offset() -> None:
-    state, names = run(appended(one(5)), ("changeFileSuffixes", "", ".deleted"), ("names",), base_offset=5)
-    assert names[0] == "00000000000000000005.log.deleted"
-    assert state.suffix == ".deleted"
+    """A transaction index is there where there is an entry, index files where they
+    were made; another suffix is put behind, or taken away again."""
+    kinds: list[tuple[tuple[tuple[Any, ...], ...], tuple[str, ...]]] = [
+        ((appended(one(5)),), ("log", "index", "timeindex")),
+        ((appended(one(5)), ("updateTxnIndex", 4, 5, 10, 5, True)), ("log", "index", "timeindex", "txnindex")),
+    ]
+    for calls, ends in kinds:
+        for renamed, suffix in (
+            ((), ""),
+            ((("changeFileSuffixes", "", ".deleted"),), ".deleted"),
+            ((("changeFileSuffixes", "", ".cleaned"), ("changeFileSuffixes", ".cleaned", ".swap")), ".swap"),
+            ((("changeFileSuffixes", "", ".swap"), ("changeFileSuffixes", ".swap", "")), ""),
+        ):
+            asked = [*calls, *renamed, ("names",)]
+            state, names = run(*asked, base_offset=5)
+            assert names == [f"00000000000000000005.{end}{suffix}" for end in ends]
+            assert state.suffix == suffix
 
 
 @pytest.mark.clause("SEG-2", "SEG-3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.result import Job
 from kafkaspec.spec.storage.time_index import machine
 from tests.kafka import command
-from tests.layers import abstracts, walked
+from tests.layers import abstracts, both_show, walked
 from tests.storage.index_calls import histories
 from tests.storage.index_logs import TIMES, B, Part, audited, packed
 
@@ -59,6 +60,11 @@ def index(*entries: tuple[int, int], base: int = 100, size: int = 65) -> TimeInd
     return made
 
 
+def shows(*calls: tuple[str, dict[str, Any]]) -> Iterator[Any]:
+    """What the spec and the implementation show after each call."""
+    return both_show(machine, time_index_driver.Driver(), {"base_offset": 100, "max_index_size": 65}, *calls)
+
+
 @pytest.mark.clause("TIX-1")
 def test_an_entry_is_twelve_bytes() -> None:
     made = index((7, 105), (9, 109))
@@ -66,6 +72,10 @@ def test_an_entry_is_twelve_bytes() -> None:
     data = made.file.get(0, 99)
     assert data.hex() == "000000000000000700000005000000000000000900000009"
     assert decode(data, 100) == [TimestampOffset(7, 105), TimestampOffset(9, 109)]
+    given = {"file": data.hex(), "max_index_size": 65, "writable": True}
+    shown = list(shows(("openFile", given), ("close", {})))
+    assert [x["file"] for x in shown] == [data.hex()] * 2
+    assert shown[0]["entries"] == [[7, 105], [9, 109]]
 
 
 def test_entries_that_changed_in_the_file_are_seen() -> None:
@@ -143,6 +153,38 @@ def test_the_file_is_made_resized_trimmed_and_opened_as_the_offset_index_is() ->
     assert (again.entries, again.length) == (0, 60)
     again.close()
     assert again.file.size() == 0
+
+
+@pytest.mark.clause("TIX-9")
+def test_a_file_is_of_whole_slots_of_twelve_bytes() -> None:
+    """Entries in use, slots, the file's bytes and the last entry, after each call."""
+
+    def entry(n: int) -> tuple[str, dict[str, Any]]:
+        return "maybeAppend", {"timestamp": n, "offset": 100 + n, "skip_full_check": False}
+
+    def told(x: Any) -> tuple[Any, ...]:
+        return tuple(x.get(name) for name in ("open", "fileLength", "maxEntries", "lastEntry"))
+
+    steps: list[tuple[tuple[str, dict[str, Any]], tuple[Any, ...]]] = [
+        (entry(1), (True, 60, 5, [1, 101])),
+        (entry(2), (True, 60, 5, [2, 102])),
+        (("resize", {"new_size": 47}), (True, 36, 3, [2, 102])),
+        (("resize", {"new_size": 23}), (True, 36, 3, [2, 102])),
+        (("resize", {"new_size": 72}), (True, 72, 6, [2, 102])),
+        (("trimToValidSize", {}), (True, 24, 2, [2, 102])),
+        (("reset", {}), (True, 60, 5, [-1, 100])),
+        (entry(3), (True, 60, 5, [3, 103])),
+        (("closeHandler", {}), (False, 60, None, None)),
+        (("trimToValidSize", {}), (False, 60, None, None)),
+        (("open", {"max_index_size": 65, "writable": False}), (True, 60, 5, [0, 100])),
+        (("resize", {"new_size": 61}), (True, 60, 5, [0, 100])),
+        (("openNew", {"max_index_size": 12}), (True, 12, 1, [-1, 100])),
+        (("close", {}), (False, 0, None, None)),
+        (("close", {}), (False, 0, None, None)),
+        (("openNew", {"max_index_size": 11}), (False, 0, None, None)),
+    ]
+    for (call, expected), seen in zip(steps, shows(*(call for call, _ in steps)), strict=True):
+        assert told(seen) == expected, call[0]
 
 
 @pytest.mark.clause("TIX-10")

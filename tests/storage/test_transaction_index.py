@@ -29,7 +29,7 @@ from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import transaction_index as spec
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction, Index, Log, SearchResult, machine
-from tests.layers import a_row_of_verify, abstracts, walked
+from tests.layers import Beside, a_row_of_verify, abstracts, walked
 
 # ---- the layers beside each other
 
@@ -94,13 +94,12 @@ ONE, TWO = (1, 0, 4, 5), (2, 3, 9, 10)
 
 
 def run(*calls: tuple[Any, ...], start: int = 0) -> Step[Log]:
-    """The state after some calls of the spec, and the last answer."""
-    step: Step[Log] = Step(spec.initial(start))
+    """The state after some calls, and the last answer; of the implementation too."""
+    beside = Beside(machine, transaction_index_driver.Driver)
+    step: Step[Log] = Step(beside.initial(start_offset=start))
     for name, *arguments in calls:
         names = machine.find(name).parameters.values()
-        after = machine.apply(step.state, name, dict(zip(names, arguments, strict=True)))
-        assert isinstance(after, Step)
-        step = after
+        step = beside.call(step.state, name, dict(zip(names, arguments, strict=True)))
     return step
 
 
