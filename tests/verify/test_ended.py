@@ -55,7 +55,9 @@ def test_a_process_that_ends_is_a_row_that_is_unknown(how: str, said: str, tmp_p
 def test_a_driver_that_ends_who_imports_it(how: str, tmp_path: Path) -> None:
     place = ending(tmp_path, TOP, how)
     said = run("verify", "fence", "--only", "clauses", cwd=tmp_path, expect=2)
-    ended = "importing the subsystems ended with status 0" if "_exit" in how else f"{place}: SystemExit: 0"
+    ended = (
+        "the process that imported the subsystems ended with status 0" if "_exit" in how else f"{place}: SystemExit: 0"
+    )
     assert said == f"kafkaspec: {ended}\n"
 
 

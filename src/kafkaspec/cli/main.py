@@ -26,8 +26,12 @@ class _Commands(TyperGroup):
         except (Exception, KeyboardInterrupt, SignalledError):
             raise
         except BaseException as e:
+            import traceback
+
             from kafkaspec.contract.project import unforeseen
 
+            if os.environ.get("KAFKASPEC_TRACEBACK"):
+                traceback.print_exception(e)
             raise UserError(unforeseen(e)) from e
 
 

@@ -55,6 +55,8 @@ class _Worker(Generic[Task, Answer]):
     def stop(self) -> None:
         self.connection.close()
         self.process.terminate()
+        self.process.join(ENDING_S)
+        self.process.kill()  # what it runs may not listen
         self.process.join()
 
 
