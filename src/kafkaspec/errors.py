@@ -17,6 +17,11 @@ class UserError(Exception):
         self.exit_code = exit_code
 
 
+class SignalledError(SystemExit):
+    """A signal ends this process, or a reader that went away, as SIGPIPE would; all tidies up on the way. Any other
+    SystemExit is somebody's error."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with the nearest one that does.
 

@@ -87,8 +87,9 @@ def test_mutants_that_die_hang_or_cannot_begin_are_killed(subsystem: Subsystem) 
         def observe(self) -> Any:
             raise ValueError("broken")
 
-    makes: dict[str, Any] = {"dies": Dies, "hangs": Hangs, "shows": FailsToShow, "begins": lambda: 1 / 0}
+    makes: dict[str, Any] = {"dies": Dies, "hangs": Hangs, "shows": FailsToShow}
     mutants = [Mutant(name, (), "", "impl", make) for name, make in makes.items()]
+    mutants.append(Mutant("begins", (), "", "impl", lambda: 1 / 0, generated=True))  # as of a fault in its code
     kills = campaigned(subsystem, mutants, "uniform", 0, 200, timeout_s=1.0)
     how = {name: k.how for name, k in kills.items() if k is not None}
     assert how == {"dies": "died", "hangs": "hangs", "shows": "died", "begins": "died"}

@@ -76,12 +76,14 @@ def _replaces_by_name(self: LogLoader, swaps: Sequence[str]) -> None:
             self.disk.remove(path)
 
 
-def _renames_logs_alone(self: LogLoader) -> None:
-    for name in self.names():
+def _renames_logs_alone(self: LogLoader, renames: int | None = None) -> int:
+    swaps = sorted(name for name in self.names() if name.endswith(SWAP))[:renames]
+    for name in swaps:
         if name.endswith(LOG + SWAP):
             self.disk.rename(self.path(name), self.path(name.removesuffix(SWAP)))
-        elif name.endswith(SWAP):
+        else:
             self.disk.remove(self.path(name))
+    return len(swaps)
 
 
 def _keeps_orphans(self: LogLoader) -> None:

@@ -197,7 +197,7 @@ class _ForgetsTheEnd(audit.OffsetIndexCheck):
 def _audited(check: type[audit.OffsetIndexCheck]) -> Callable[[], audit_driver.Driver]:
     class Faulty(audit_driver.Driver):
         def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> list[str]:
-            return audit_driver.judged(batches, entries, check)
+            return audit_driver.checked(batches, entries, check)
 
     return Faulty
 

@@ -175,7 +175,7 @@ class _ForgetsTheEnd(audit.TimeIndexCheck):
 def _audited(check: type[audit.TimeIndexCheck]) -> Callable[[], audit_driver.Driver]:
     class Faulty(audit_driver.Driver):
         def breaches(self, batches: Sequence[spec.Batch], entries: Sequence[spec.Entry]) -> spec.Breaches:
-            return audit_driver.judged(batches, entries, check)
+            return audit_driver.checked(batches, entries, check)
 
     return Faulty
 

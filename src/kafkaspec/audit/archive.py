@@ -25,7 +25,7 @@ from types import FrameType
 from typing import IO, Any, Final
 
 from kafkaspec.audit.discover import is_partition_file
-from kafkaspec.errors import UserError
+from kafkaspec.errors import SignalledError, UserError
 from kafkaspec.impl.common.files import UNPRINTABLE, open_regular
 
 NAMES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
@@ -163,7 +163,7 @@ def _ended_by_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP end the program as SIGINT does: by an exception, so that it can tidy up."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+        raise SignalledError(128 + number)
 
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():

@@ -8,15 +8,36 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from kafkaspec import __version__
-from kafkaspec.errors import UserError
+from kafkaspec.errors import SignalledError, UserError
+
+
+class _Commands(TyperGroup):
+    """The commands. None is ended by what it runs: not by an exit in somebody's file, nor by a panic of native code."""
+
+    def invoke(self, ctx: Any) -> object:
+        try:
+            return super().invoke(ctx)
+        except (Exception, KeyboardInterrupt, SignalledError):
+            raise
+        except BaseException as e:
+            import traceback
+
+            from kafkaspec.contract.project import unforeseen
+
+            if os.environ.get("KAFKASPEC_TRACEBACK"):
+                traceback.print_exception(e)
+            raise UserError(unforeseen(e)) from e
+
 
 app = typer.Typer(
     name="kafkaspec",
+    cls=_Commands,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
@@ -571,6 +592,7 @@ def dump(
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit. Whatever goes wrong is one line on standard error."""
     from kafkaspec.cli.output import reader_gone, say
+    from kafkaspec.contract.project import unforeseen
 
     try:
         if not __debug__:
@@ -592,7 +614,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except Exception as e:
         if os.environ.get("KAFKASPEC_TRACEBACK"):
             raise
-        code = say(UserError(_bug(e)))
+        code = say(UserError(unforeseen(e)))
     sys.exit(code)
 
 
@@ -603,20 +625,6 @@ def _usage(e: typer.TyperException) -> str:
     context = getattr(e, "ctx", None)
     where = context.command_path if context is not None else "kafkaspec"
     return f"{message[:1].lower()}{message[1:]} (see {where} --help)"
-
-
-def _bug(e: Exception) -> str:
-    """An error that nobody foresaw: in a project of the user's own, or a bug of ours."""
-    from kafkaspec.contract.project import line_of
-
-    line = line_of(e)
-    if line:
-        return f"{line}: {type(e).__name__}: {e} (KAFKASPEC_TRACEBACK=1 shows the calls)"
-    frame = e.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    where = f" at {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame is not None else ""
-    return f"{type(e).__name__}: {e}{where}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)"
 
 
 if __name__ == "__main__":

@@ -6,22 +6,19 @@ them, so that one command pays for one model.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
 import inspect
 import pkgutil
 import re
 import sys
-import tokenize
 import traceback
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from kafkaspec.contract.source import decoded, tree_of
 from kafkaspec.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -139,39 +136,7 @@ def _check_text(path: Path) -> None:
     size = path.stat().st_size
     if size > MOST_TEXT:
         raise UserError(f"{path}: {size:,} bytes, and a text has at most {MOST_TEXT:,}")
-    data = path.read_bytes()
-
-    def error(at: int, what: str) -> UserError:
-        line = data.count(b"\n", 0, at) + 1
-        return UserError(f"{path}:{line}: {what}")
-
-    if b"\0" in data:
-        raise error(data.index(b"\0"), "a NUL byte, which no text of Python has")
-    try:
-        text = importlib.util.decode_source(data)
-    except UnicodeDecodeError as e:
-        raise error(e.start, f"byte 0x{data[e.start]:02x} is no text in {e.encoding}") from None
-    except SyntaxError as e:  # of the encoding, which the first two lines may name
-        raise error(0, e.msg) from None
-    try:
-        ast.parse(text, str(path))
-    except SyntaxError as e:
-        raise UserError(_what_failed(e, path)) from None
-    except (RecursionError, MemoryError):
-        raise UserError(f"{path}:{_longest(text)}: nested too deeply to be read") from None
-
-
-def _longest(text: str) -> int:
-    """Where the statement of most words begins, as a line."""
-    line, most, words, first = 1, 0, 0, 1
-    with suppress(tokenize.TokenError, SyntaxError):  # of what comes later: it was not read so far
-        for token in tokenize.generate_tokens(StringIO(text).readline):
-            first = token.start[0] if not words else first
-            words += 1
-            if token.type == tokenize.NEWLINE:
-                line, most = (first, words) if words > most else (line, most)
-                words = 0
-    return line
+    tree_of(decoded(path.read_bytes(), str(path)), str(path))
 
 
 def _what_failed(e: BaseException, path: Path) -> str:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kafkaspec.errors import UserError
+from kafkaspec.errors import SignalledError, UserError
 from kafkaspec.impl.common.files import printable
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def interrupted_by(*numbers: int) -> Iterator[None]:
 def reader_gone() -> NoReturn:
     """End quietly: nobody reads what we print."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(BROKEN_PIPE)
+    raise SignalledError(BROKEN_PIPE)
 
 
 def console(stderr: bool = False) -> Console:

@@ -51,6 +51,22 @@ def line_of(error: BaseException) -> str:
     return f"{os.path.relpath(inside[-1][0])}:{inside[-1][1]}" if inside else ""
 
 
+def place_of(error: BaseException) -> str:
+    """Where an error came up, as file:line: `line_of`, or else the last call's; "" if it was not raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return line_of(error) or (f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "")
+
+
+def unforeseen(error: BaseException) -> str:
+    """What is said of an error that nobody foresaw, in a line: it is of a project of the user's own, or a bug of
+    ours."""
+    what = f"{type(error).__name__}: {error}"
+    if line := line_of(error):
+        return f"{line}: {what} (KAFKASPEC_TRACEBACK=1 shows the calls)"
+    where = f" at {place}" if (place := place_of(error)) else ""
+    return f"{what}{where}; this is a bug of kafkaspec (KAFKASPEC_TRACEBACK=1 shows where)"
+
+
 def extend(package: str, path: MutableSequence[str]) -> None:
     """Let a layer's package, and those of its areas that the project has too, find the project's modules."""
     root = project()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -20,9 +22,10 @@ from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 from kafkaspec.contract import clauses
-from kafkaspec.contract.machine import Driver, Machine
+from kafkaspec.contract.machine import ByName, Driver, Machine
 from kafkaspec.contract.project import PACKAGE, project
 from kafkaspec.contract.recording import Recording, manifest
+from kafkaspec.contract.source import decoded
 from kafkaspec.errors import UserError, unknown
 
 LAYERS = ("spec", "impl", "audits", "models", "proofs")
@@ -69,7 +72,7 @@ class Subsystem:
         """The texts of its files, its mutants' included."""
         files = [self.folder / layer / self.area / f"{name}.py" for layer in LAYERS for name in named(self.name, layer)]
         files += [root / "tests" / self.area / f"{self.name}_mutants.py" for root in [self.root] if root is not None]
-        return [f.read_text("utf-8") for f in files if f.is_file()]
+        return [text_of(f) for f in files if f.is_file()]
 
     def beside(self, kind: Literal["mutants", "written"]) -> ModuleType | None:
         """The module tests/<area>/<name>_<kind>.py beside its layers, imported; None if there is none."""
@@ -103,9 +106,17 @@ class Subsystem:
             file = f"impl/{self.area}/{self.name}"
             raise UserError(f"{file}.py: there is no {file}_driver.py, whose Driver the spec walks beside")
         audit = self.layer("audits", "driver")
-        out = [] if impl is None else [Pair("impl", self.spec.machine, impl.Driver)]
+        out = [] if impl is None else [Pair("impl", self.spec.machine, self._driver("impl", impl))]
         asked = getattr(self.spec, "audit", None) if impl is not None else self.spec.machine
-        return out if asked is None or audit is None else [*out, Pair("audit", asked, audit.Driver)]
+        return out if asked is None or audit is None else [*out, Pair("audit", asked, self._driver("audits", audit))]
+
+    def _driver(self, layer: str, module: ModuleType) -> type[Driver]:
+        """The class `Driver` of its module in that layer. Raises UserError for one that cannot be walked."""
+        driver: Any = getattr(module, "Driver", None)
+        if wrong := _not_a_driver(driver):
+            raise UserError(f"{_shown(self.folder / layer / self.area / f'{self.name}_driver.py')}: {wrong}")
+        made: type[Driver] = driver
+        return made
 
     @property
     def spec(self) -> ModuleType:
@@ -137,8 +148,9 @@ class Subsystem:
         file = self.folder / "spec" / self.area / f"{self.name}.py"
         if not file.is_file():
             return str(getattr(self.spec, name))
-        found = re.search(rf'^{name} = "(.+)"$', file.read_text("utf-8"), re.MULTILINE)
-        assert found is not None, f"{self.name} has no {name}"
+        found = re.search(rf'^{name} = "(.+)"$', text_of(file), re.MULTILINE)
+        if found is None:
+            raise UserError(f'{_shown(file)}: no line says {name} = "..."')
         return found[1]
 
     @property
@@ -146,6 +158,39 @@ class Subsystem:
         """Its clauses, in order."""
         assert self.spec is not None  # its clauses are registered when it is imported
         return clauses.all_clauses(self.prefix)
+
+
+def _not_a_driver(driver: Any) -> str:
+    """What is wrong with what a module has as its class `Driver`; "" if it can be made and called."""
+    if not isinstance(driver, type):
+        return "has no class Driver" if driver is None else "Driver is no class"
+    lacking = [name for name in ("reset", "apply", "observe") if not callable(getattr(driver, name, None))]
+    if issubclass(driver, ByName):
+        lacking += [] if isinstance(getattr(driver, "machine", None), Machine) else ["machine"]
+        lacking += ["reset"] if driver.state is not ByName.state and driver.reset is ByName.reset else []
+    if lacking:
+        return f"Driver has no `{lacking[0]}`"
+    try:
+        inspect.signature(driver).bind()
+    except TypeError as e:
+        return f"Driver() cannot be made: {e}"
+    except ValueError:  # of native code: nobody knows its signature
+        pass
+    return ""
+
+
+def _shown(file: Traversable) -> str:
+    """A file's name, from the current folder."""
+    return os.path.relpath(str(file))
+
+
+def text_of(file: Traversable) -> str:
+    """The text of a file of Python. Raises UserError if it is none."""
+    data = file.read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return decoded(data, _shown(file))
 
 
 @cache

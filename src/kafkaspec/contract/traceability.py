@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.machine import Machine
-from kafkaspec.contract.subsystem import LAYERS, ROLES, Subsystem, folders, roots, stating, subsystems
+from kafkaspec.contract.source import decoded, tree_of
+from kafkaspec.contract.subsystem import LAYERS, ROLES, Subsystem, folders, roots, stating, subsystems, text_of
 
 NO_OPERATION = "-"
 """What stands in the list of released clauses for the operations of a clause that none names."""
@@ -23,14 +24,15 @@ NO_OPERATION = "-"
 
 @cache
 def in_tests(prefix: str = "") -> tuple[clauses.Use, ...]:
-    """Every test that names a clause of that prefix, from the texts of the tests of the checkout and of the project."""
+    """Every test that names a clause of that prefix, from the texts of the tests of the checkout and of the project.
+    Raises UserError for one that is no Python."""
     out: list[clauses.Use] = []
     for root in roots():
         for file in sorted((root / "tests").rglob("test_*.py")):
-            text = file.read_text("utf-8")
-            if f'clause("{prefix}' in text:
+            data = file.read_bytes()
+            if f'clause("{prefix}'.encode() in data:
                 where = file.relative_to(root).as_posix()
-                _collect(ast.parse(text, str(file)), where, out)
+                _collect(tree_of(decoded(data, where), where), where, out)
     return tuple(out)
 
 
@@ -91,7 +93,7 @@ def reported(s: Subsystem) -> set[str]:
     """The clauses of a subsystem that the rules of the audit report under: those that their texts name, and those that
     come from elsewhere, which its own module lists as `CLAUSES`."""
     rules = [f for folder in folders() for f in Path(str(folder)).glob("audits/*/*.py")]
-    texts = "\n".join(f.read_text("utf-8") for f in rules)
+    texts = "\n".join(map(text_of, rules))
     texts = re.sub(r"@states\([^)]*\)", "", texts)  # what is said to be a rule is none of the reports
     named = re.findall(rf'"({s.prefix}-\d+)"|\b({s.prefix}_\d+)\b', texts)
     return {a or b.replace("_", "-") for a, b in named} | {*getattr(s.layer("audits"), "CLAUSES", ())}

@@ -106,5 +106,7 @@ def _applied(served: Served, name: str, arguments: Mapping[str, Any]) -> dict[st
         return {"unknown": name}
     try:
         return outcome(driver.apply(name, {op.parameters[t]: v for t, v in arguments.items()}))
-    except Exception as e:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:  # SystemExit too: it says more than an end
         return {"error": {"class": type(e).__name__, "message": str(e)}}

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
 from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused, Step
+from kafkaspec.contract.project import place_of
 from kafkaspec.lockstep.compare import MAX_DIFFERENCES, Difference, differences, matches, same, shape, written
 from kafkaspec.lockstep.shrink import Again, fewer_calls
 
@@ -88,7 +89,9 @@ class Pair:
         try:
             driver.reset(init)
             seen = driver.observe()
-        except Exception as e:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:
             self.failure: History | None = self._crashed(e, "")
         else:
             self.failure = self._compared("", None, None, seen)
@@ -98,7 +101,14 @@ class Pair:
         """At the end: compare the states once more, with nothing that is kept from before."""
         if self.failure is None:
             self._shown_of = None
-            self.failure = self._compared("", None, None, self.driver.observe())
+            try:
+                seen = self.driver.observe()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as e:
+                self.failure = self._crashed(e, "")
+            else:
+                self.failure = self._compared("", None, None, seen)
 
     def call(self, op: Operation[Any], arguments: Mapping[str, Any]) -> Outside | None:
         """One call to both; `failure` is set if they disagree. A call outside the contract is made to neither."""
@@ -120,7 +130,9 @@ class Pair:
             answer = self.driver.apply(op.name, arguments)
             self.records[-1] |= outcome(answer)
             seen = self.driver.observe()
-        except Exception as e:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:
             self.failure = self._crashed(e, clause)
         else:
             self.failure = self._compared(clause, step.result, answer, seen)
@@ -145,9 +157,11 @@ class Pair:
         more = f"\nand {len(wrong) - MAX_DIFFERENCES} more differences" if len(wrong) > MAX_DIFFERENCES else ""
         return self._failed("\n".join(map(str, wrong[:MAX_DIFFERENCES])) + more, clause, shape({}, {}, wrong))
 
-    def _crashed(self, error: Exception, clause: str) -> History:
+    def _crashed(self, error: BaseException, clause: str) -> History:
+        """The driver raised something: also SystemExit, which would end us, or a panic of its native code."""
         what = f"the driver failed: {type(error).__name__}"
-        return self._failed(f"{what}: {error}", clause, what)
+        where = "" if isinstance(error, Exception) else f", raised at {place_of(error)}"
+        return self._failed(f"{what}: {error}{where}", clause, what)
 
     def _failed(self, why: str, clause: str, kind: str) -> History:
         last = self.records[-1]

@@ -118,7 +118,9 @@ def walked(machine: Machine[Any], driver: Driver, written: DirectoryLayout, seed
                 call(op.name, arguments)
         for name, given in written.last:
             call(name, given)
-    except Exception as e:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:  # SystemExit too, which would end us
         failed = f"{type(e).__name__}: {e}"
     return WalkEnd(state, driver, calls, failed)
 

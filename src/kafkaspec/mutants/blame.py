@@ -57,6 +57,7 @@ def rejected(subsystem: Subsystem, mutant: Mutant, seed: int = 0, blocks: int = 
     """The first rejection of a mutant, small; or the trouble that it got into, or "survived"."""
     job = Job(subsystem.name, "", seed, strict=True, fail_fast=True)
     found: Rejection | None = None
+    mutant.made()  # in a child it would only be a target that does not begin
     try:
         with target_of(subsystem, mutant.make, mutant.layer) as target:
             session = Session(job, target)

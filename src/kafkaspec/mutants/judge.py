@@ -218,8 +218,12 @@ def campaigned(
 ) -> dict[str, Kill | None]:
     """Run mutants of spec and impl, as targets, through one campaign of some calls; None for one that survives.
 
-    `sound`: the sound spec and impl run along for as long as one mutant lives. Raises UserError if either is rejected.
+    `sound`: the sound spec and impl run along for as long as one mutant lives. Raises UserError if either is rejected,
+    and for a mutant that cannot be made.
     """
+    for m in mutants:
+        if not m.generated:  # else it changes the code of the process in which it is made
+            m.made()  # in a child of its own it would only be a target that does not begin
     machine: Machine[Any] = subsystem.spec.machine
     pair = subsystem.pairs()[0] if subsystem.pairs() else None
     makes: dict[str, tuple[Make, Layer]] = {m.name: (m.make, m.layer) for m in mutants}

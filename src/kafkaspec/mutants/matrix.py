@@ -239,7 +239,9 @@ def rerecorded(machine: Machine[Any], driver: Driver, recording: Recording) -> l
                 op = machine.find(name)
                 answer = driver.apply(name, {op.parameters[t]: v for t, v in arguments.items()})
             records.append({"op": name, "args": arguments, **outcome(answer), "state": driver.observe()})
-        except Exception as e:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:  # SystemExit too, which would end us
             records.append({"op": name, "args": arguments, "error": {"class": type(e).__name__}})
             break
     return History(tuple(records)).ndjson().splitlines()
@@ -396,7 +398,7 @@ def _row(subsystem: Subsystem, mutant: Mutant, detectors: Sequence[Detector]) ->
 def _steps(subsystem: Subsystem, mutant: Mutant) -> faults.Steps | None:
     """The mutant's steps beside those of the sound model, at every pinned size; None if none is pinned."""
     module = subsystem.layer("models")
-    thing, found = _loaded(mutant.make()), set[faults.Steps]()
+    thing, found = _loaded(mutant.made()), set[faults.Steps]()
     for checked in sorted(_sound_of(thing, module.MODELS) if module else (), key=lambda c: int(c.distinct)):
         found.add(faults.steps_beside(checked.loaded, thing, checked.sizes))
         if "other" in found:
@@ -407,9 +409,9 @@ def _steps(subsystem: Subsystem, mutant: Mutant) -> faults.Steps | None:
 def _detect(subsystem: Subsystem, mutant: Mutant, detector: Detector) -> Detection:
     if mutant.layer not in detector.layers:
         return Detection(None)
-    begun = time.monotonic()
+    thing, begun = mutant.made(), time.monotonic()
     try:
-        found = detector.look(subsystem, mutant.layer, mutant.make())
+        found = detector.look(subsystem, mutant.layer, thing)
     except NotApplicable:
         return Detection(None)
     except Exception as e:

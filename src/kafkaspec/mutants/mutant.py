@@ -10,6 +10,8 @@ from typing import Any, Literal
 import icontract
 
 from kafkaspec.contract.machine import Machine, violation
+from kafkaspec.contract.project import place_of
+from kafkaspec.errors import UserError
 
 Layer = Literal["spec", "impl", "audit", "model"]
 
@@ -32,6 +34,16 @@ class Mutant:
     """why nobody can notice it, if nobody can"""
     generated: bool = False
     """made from a model's graph, one of many: the first detector that kills it is the last to look"""
+
+    def made(self) -> Any:
+        """What `make` gives. Raises UserError where it fails: nobody has noticed a fault then, for there is none."""
+        try:
+            return self.make()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:
+            what = f"{type(e).__name__}: {e} ({place_of(e)})"
+            raise UserError(f"the mutant '{self.name}' cannot be made: {what}") from e
 
 
 def _fault(layer: Layer, name: str, clauses: str, what: str, make: Callable[[], Any], bug: str | None = None) -> Mutant:

@@ -8,17 +8,16 @@ budget.
 
 from __future__ import annotations
 
-import gc
 import inspect
 import itertools
-import multiprocessing
+import os
 import re
 import shlex
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, BinaryIO
@@ -27,10 +26,10 @@ import icontract
 
 from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
-from kafkaspec.contract.project import line_of
+from kafkaspec.contract.project import line_of, unforeseen
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.errors import UserError, unknown
-from kafkaspec.verify import budget
+from kafkaspec.errors import SignalledError, UserError, unknown
+from kafkaspec.verify import budget, workers
 from kafkaspec.verify.held import PastResults
 from kafkaspec.verify.row import Row, Unit
 
@@ -71,23 +70,22 @@ def verify(
     seeds: int,
     *,
     only: str | None = None,
-    jobs: int = 1,
+    jobs: int = 0,
     changed: bool = False,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """The rows of the named subsystems, or of all and the audit, from `jobs` processes; of one check, if `only` names
-    it. With `changed`, what nothing has changed for since it last held is not asked again, and the row says so. Raises
-    UserError for an unknown name."""
+    """The rows of the named subsystems, or of all and the audit, from this process or from `jobs` others, where what
+    ends costs its own rows alone; of one check, if `only` names it. With `changed`, what nothing has changed for since
+    it last held is not asked again, and the row says so. Raises UserError for an unknown name."""
     store = PastResults()
-    todo = units(wanted, only)
+    todo = _todo(wanted, only, jobs)
     rows: dict[Unit, list[Row]] = {u: kept for u in todo if changed and (kept := store.of(u, seeds))}
     left = sorted((u for u in todo if u not in rows), key=store.seconds, reverse=True)
-    with running(min(jobs, len(left))) as each:
-        for unit, found in each(partial(established, seeds=seeds), left):
-            rows[unit] = found
-            store.note(unit, seeds, found)
-            if progress is not None:
-                progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
+    for unit, found in _each(left, seeds, jobs):
+        rows[unit] = found
+        store.note(unit, seeds, found)
+        if progress is not None:
+            progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
     out = [row for u in todo for row in rows[u]]
     if only is not None:
         return out
@@ -143,11 +141,19 @@ def established(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
     except icontract.ViolationError as e:
         said = re.search(r"[A-Z]{3}-\d+ .*", str(e), re.DOTALL)
         out.append(_failed(unit, seeds, started, f"the spec breaks a contract of its own\n{said[0] if said else e}"))
-    except Exception as e:
-        if not (line := line_of(e)):
-            raise  # a bug of ours, not of the user's own subsystem
-        out.append(_failed(unit, seeds, started, f"{line}: {type(e).__name__}: {e}", could_judge=False))
+    except (KeyboardInterrupt, SignalledError):
+        raise
+    except BaseException as e:  # SystemExit too: what is asked ends nobody's process
+        out.append(_failed(unit, seeds, started, _unforeseen(e), could_judge=False))
     return unit, out
+
+
+def _unforeseen(e: BaseException) -> str:
+    """An error of the user's own subsystem, or a bug of ours, in a line; its calls on standard error, where they are
+    asked for."""
+    if os.environ.get("KAFKASPEC_TRACEBACK"):
+        traceback.print_exception(e)
+    return f"{line}: {type(e).__name__}: {e}" if (line := line_of(e)) else unforeseen(e)
 
 
 def _failed(unit: Unit, seeds: int, started: float, why: str, could_judge: bool = True) -> Row:
@@ -162,21 +168,44 @@ def _again(name: str, check: str, seeds: int) -> str:
     return shlex.join(["kafkaspec", "verify", name, "--only", check, *walked])
 
 
-Each = Callable[[Callable[[Unit], tuple[Unit, list[Row]]], Sequence[Unit]], Iterator[tuple[Unit, list[Row]]]]
+def _todo(wanted: Sequence[str], only: str | None, jobs: int) -> list[Unit]:
+    """`units`, which imports the subsystems' files: where processes are used, in one of them."""
+    if not jobs:
+        return units(wanted, only)
+    (found,) = workers.each(
+        _units, [(wanted, only)], 1, lambda _, how: UserError(f"the process that imported the subsystems {how}")
+    )
+    if isinstance(found, UserError):
+        raise found
+    return found
 
 
-@contextmanager
-def running(jobs: int) -> Iterator[Each]:
-    """How units are done: in this process, or in `jobs` others, as they are ready. Cycles are looked for seldom: there
-    are few among many objects that stay, and looking took a tenth of the time."""
-    from kafkaspec.lockstep.walk import YOUNG, few_collections
+def _units(asked: tuple[Sequence[str], str | None]) -> list[Unit] | UserError:
+    try:
+        return units(*asked)
+    except UserError as e:
+        return e
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:
+        return UserError(_unforeseen(e))
 
-    if jobs < 2:
-        with few_collections():
-            yield map
+
+def _each(left: Sequence[Unit], seeds: int, jobs: int) -> Iterator[tuple[Unit, list[Row]]]:
+    """The rows of each, as they are ready. Cycles are looked for seldom: there are few among many objects that stay,
+    and looking took a tenth of the time."""
+    from kafkaspec.lockstep.walk import few_collections
+
+    def ended(unit: Unit, how: str) -> tuple[Unit, list[Row]]:
+        why = f"the process that was at it {how}, before it could say more"
+        return unit, [_failed(unit, seeds, time.perf_counter(), why, could_judge=False)]
+
+    do = partial(established, seeds=seeds)
+    if jobs:
+        yield from workers.each(do, left, jobs, ended)
         return
-    with multiprocessing.get_context("forkserver").Pool(jobs, gc.set_threshold, (YOUNG,)) as pool:
-        yield pool.imap_unordered
+    with few_collections():
+        yield from map(do, left)
 
 
 # ---- the checks, each a list of claims -------------------------------------------------------------------------------
@@ -319,9 +348,10 @@ def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
     from kafkaspec.judge.serve import serve
 
     pair = s.pairs()[0]
+    driver = pair.driver()  # here, so that what it raises is told as of any other row
 
     def answer(source: BinaryIO, sink: BinaryIO) -> None:
-        serve({s.name: (pair.machine, pair.driver())}, source, sink)
+        serve({s.name: (pair.machine, driver)}, source, sink)
 
     command = shlex.join([sys.executable, "-m", "kafkaspec", "serve", s.name])
     judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED, process=lambda: ChildProcess(answer))
