@@ -90,7 +90,7 @@ def _lines(file: Path) -> list[str]:
     return file.read_text("utf-8").splitlines() if file.is_file() else []
 
 
-class Noting:
+class PassedNotes:
     """Notes what passes. Of several processes only the one that hears of all tests does."""
 
     def __init__(self, file: Path) -> None:
@@ -112,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
     elif file is not None:
         head = f"{code()} "
         config.stash[PASSED] = [line.removeprefix(head) for line in _lines(file) if line.startswith(head)]
-        config.pluginmanager.register(Noting(file))
+        config.pluginmanager.register(PassedNotes(file))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -54,7 +54,7 @@ class Rule(NamedTuple):
 
 
 @dataclass
-class Exercised:
+class ClauseTrial:
     """What was tried of one clause."""
 
     clause: str
@@ -164,10 +164,10 @@ def forked(what: Callable[[], Outcome], limit_s: float) -> Outcome:
     return Outcome("time" if time.monotonic() - begun >= limit_s else "failed", "the process died")
 
 
-class Asking:
+class Questioner:
     """A plugin of pytest that asks, in the place of its loop, the faults of each clause's functions."""
 
-    def __init__(self, rules: Mapping[str, Rule], tell: Callable[[Exercised], None], every: bool) -> None:
+    def __init__(self, rules: Mapping[str, Rule], tell: Callable[[ClauseTrial], None], every: bool) -> None:
         self.rules, self.tell, self.every = rules, tell, every
         self.functions: list[FunctionType] = []
 
@@ -193,10 +193,12 @@ class Asking:
             self.tell(found)
         return True
 
-    def asked(self, id: str, faults: Sequence[Sequence[Fault]], items: list[pytest.Item], sound: Outcome) -> Exercised:
+    def asked(
+        self, id: str, faults: Sequence[Sequence[Fault]], items: list[pytest.Item], sound: Outcome
+    ) -> ClauseTrial:
         """Try the faults on the tests of a clause, until one is red. Those of the next level only where Python has
         stopped every one of this level: there was nothing that the tests could have looked at."""
-        out = Exercised(id, [i.nodeid for i in items])
+        out = ClauseTrial(id, [i.nodeid for i in items])
         items = [i for i in items if i.nodeid not in sound.skipped]
         broken = [i.nodeid for i in items if i.nodeid in sound.failed or i.nodeid not in sound.taken_s]
         if not items or broken or not faults:
@@ -275,7 +277,7 @@ def in_turn(functions: Sequence[Sequence[Fault]]) -> Iterator[Fault]:
 def ask(
     rules: Mapping[str, Rule],
     files: Sequence[str],
-    tell: Callable[[Exercised], None],
+    tell: Callable[[ClauseTrial], None],
     options: Sequence[str] = (),
     *,
     every: bool = False,
@@ -285,7 +287,7 @@ def ask(
     with tempfile.TemporaryDirectory(prefix="kafkaspec-") as folder:
         quiet = ["-s", "-o", "addopts=-p pytester", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:xdist"]
         all_of_them = ["-m", "deep or not deep", f"--basetemp={folder}/pytest"]
-        code = pytest.main([*quiet, *all_of_them, *options, *files], plugins=[Asking(rules, tell, every)])
+        code = pytest.main([*quiet, *all_of_them, *options, *files], plugins=[Questioner(rules, tell, every)])
         if code != 0:
             raise SystemExit(f"pytest ended with {code}")
 

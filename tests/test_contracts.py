@@ -21,7 +21,7 @@ from kafkaspec.lockstep.walk import draw, draw_init
 SEEDS, STEPS, TRIED = 80, 80, 8_000
 
 
-class Taken(NamedTuple):
+class CallOfWalk(NamedTuple):
     """A call of a walk: arguments by their Python names with the state before, and what the function returned."""
 
     operation: Operation[Any]
@@ -29,7 +29,7 @@ class Taken(NamedTuple):
     result: Any
 
 
-def taken(machine: Machine[Any], seed: int) -> Iterator[Taken]:
+def taken(machine: Machine[Any], seed: int) -> Iterator[CallOfWalk]:
     """A random walk of the spec alone; each operation is called about as often as the others, some calls twice."""
     rng = random.Random(seed)
     state = machine.initial(**draw_init(machine, rng.choice))
@@ -45,7 +45,7 @@ def taken(machine: Machine[Any], seed: int) -> Iterator[Taken]:
             last = None
             continue
         op, arguments = last
-        yield Taken(op, {**op.decoded(arguments), "state": state}, op.returned(step))
+        yield CallOfWalk(op, {**op.decoded(arguments), "state": state}, op.returned(step))
         state = step.state
 
 
@@ -102,7 +102,7 @@ def _altered_map(value: Any, rng: random.Random) -> Any:
     return type(value)(rng.choice((changed, {**changed, key: altered(items[key], rng)})))
 
 
-def another(op: Operation[Any], a: Taken, calls: Sequence[Taken], rng: random.Random) -> Any:
+def another(op: Operation[Any], a: CallOfWalk, calls: Sequence[CallOfWalk], rng: random.Random) -> Any:
     """Another call's result, the one that changes nothing, or its own with up to eight parts altered."""
     kind, out = rng.randrange(6), a.result
     if kind == 0:
@@ -116,7 +116,7 @@ def another(op: Operation[Any], a: Taken, calls: Sequence[Taken], rng: random.Ra
     return out
 
 
-def others(a: Taken, calls: Sequence[Taken], rng: random.Random) -> Mapping[str, Any]:
+def others(a: CallOfWalk, calls: Sequence[CallOfWalk], rng: random.Random) -> Mapping[str, Any]:
     """The arguments and the state of a call, some of another call's or altered."""
     out = dict(a.values)
     for _ in range(rng.choice((1, 1, 2, 4))):
@@ -128,7 +128,7 @@ def others(a: Taken, calls: Sequence[Taken], rng: random.Random) -> Mapping[str,
 
 def hollow(machine: Machine[Any], seeds: Sequence[int]) -> list[str]:
     """The contracts that hold of everything that was tried."""
-    of: dict[str, list[Taken]] = defaultdict(list)
+    of: dict[str, list[CallOfWalk]] = defaultdict(list)
     for seed in seeds:
         for step in taken(machine, seed):
             of[step.operation.name].append(step)

@@ -24,7 +24,7 @@ MAX_TIMESTAMP_AT, SEQUENCE_AT = 35, 53
 INDEX_ENTRY, TIME_ENTRY, ABORTED_ENTRY = 8, 12, 34
 
 
-class Expected(NamedTuple):
+class ExpectedFinding(NamedTuple):
     """One thing that must be found: in `file` (or the same file of another replica, if `replicas`), under one of
     `clauses`, at a byte or a line."""
 
@@ -49,7 +49,7 @@ class Place:
         return self.at + self.size
 
 
-Kind = Callable[[random.Random, Sequence[Path]], list[Expected]]
+Kind = Callable[[random.Random, Sequence[Path]], list[ExpectedFinding]]
 
 
 def clauses(*ids: str) -> frozenset[str]:
@@ -108,49 +108,49 @@ def reseal(x: Place, at: int, new: bytes) -> None:
 
 
 # ---- bytes of a batch ------------------------------------------------------------------------------------------------
-def bit_in_header(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def bit_in_header(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     x = rng.choice(all_places(partitions(directories)))
     flip(rng, x.log, x.at + rng.randrange(ATTRIBUTES_AT, OVERHEAD))
-    return [Expected(x.log, clauses("BAT-3"), x.at + CRC_AT)]
+    return [ExpectedFinding(x.log, clauses("BAT-3"), x.at + CRC_AT)]
 
 
-def bit_in_records(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def bit_in_records(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     x = rng.choice([x for x in all_places(partitions(directories)) if x.size > OVERHEAD])
     flip(rng, x.log, rng.randrange(x.at + OVERHEAD, x.end))
-    return [Expected(x.log, clauses("BAT-3"), x.at + CRC_AT)]
+    return [ExpectedFinding(x.log, clauses("BAT-3"), x.at + CRC_AT)]
 
 
-def bit_in_crc(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def bit_in_crc(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     x = rng.choice(all_places(partitions(directories)))
     flip(rng, x.log, x.at + rng.randrange(CRC_AT, ATTRIBUTES_AT))
-    return [Expected(x.log, clauses("BAT-3"), x.at + CRC_AT)]
+    return [ExpectedFinding(x.log, clauses("BAT-3"), x.at + CRC_AT)]
 
 
-def bit_in_length(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def bit_in_length(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     x = rng.choice(all_places(partitions(directories)))
     flip(rng, x.log, x.at + rng.randrange(LENGTH_AT, EPOCH_AT))
-    return [Expected(x.log, clauses("BAT-1"), x.at + LENGTH_AT)]
+    return [ExpectedFinding(x.log, clauses("BAT-1"), x.at + LENGTH_AT)]
 
 
-def bit_in_magic(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def bit_in_magic(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     x = rng.choice(all_places(partitions(directories)))
     flip(rng, x.log, x.at + MAGIC_AT)
-    return [Expected(x.log, clauses("BAT-2", "BAT-1"), None)]
+    return [ExpectedFinding(x.log, clauses("BAT-2", "BAT-1"), None)]
 
 
-def wrong_count(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def wrong_count(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """The CRC is right, the count is not."""
     x = rng.choice([x for x in all_places(partitions(directories)) if len(x.batch.records) > 1])
     reseal(x, OVERHEAD - 4, struct.pack(">i", len(x.batch.records) - 1))
-    return [Expected(x.log, clauses("BAT-6"), None)]
+    return [ExpectedFinding(x.log, clauses("BAT-6"), None)]
 
 
-def wrong_max_timestamp(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def wrong_max_timestamp(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """The CRC is right, the largest timestamp is not that of the records."""
     fit = [x for x in all_places(partitions(directories)) if x.batch.records and not x.batch.log_append_time]
     x = rng.choice(fit)
     reseal(x, MAX_TIMESTAMP_AT, struct.pack(">q", x.batch.max_timestamp - 1))
-    return [Expected(x.log, clauses("BAT-10"), x.at + MAX_TIMESTAMP_AT)]
+    return [ExpectedFinding(x.log, clauses("BAT-10"), x.at + MAX_TIMESTAMP_AT)]
 
 
 # ---- batches of a log ------------------------------------------------------------------------------------------------
@@ -159,13 +159,13 @@ def middle(found: Sequence[Path]) -> list[tuple[Place, Place, Place]]:
     return [t for p in found for log in segments(p) for b in [places(log)] for t in zip(b, b[1:], b[2:], strict=False)]
 
 
-def overlap(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def overlap(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     _, x, _ = rng.choice(middle(partitions(directories)))
     change(x.log, x.at, struct.pack(">q", x.batch.base_offset - 1))
-    return [Expected(x.log, clauses("LDR-16"), x.at)]
+    return [ExpectedFinding(x.log, clauses("LDR-16"), x.at)]
 
 
-def missing_batch(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def missing_batch(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """Cut out behind the last index entries, so that no index is wrong."""
     fit = []
     for before, x, after in middle(partitions(directories, "clicks", "orders-gzip", "orders-lz4", "orders-zstd")):
@@ -177,20 +177,20 @@ def missing_batch(rng: random.Random, directories: Sequence[Path]) -> list[Expec
     x, after = rng.choice(fit)
     data = x.log.read_bytes()
     x.log.write_bytes(data[: x.at] + data[x.end :])
-    return [Expected(x.log, clauses("LDR-17"), x.at)]
+    return [ExpectedFinding(x.log, clauses("LDR-17"), x.at)]
 
 
-def missing_segment(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def missing_segment(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     p = rng.choice([p for p in partitions(directories) if len(segments(p)) > 2])
     k = rng.randrange(1, len(segments(p)) - 1)
     gone, after = segments(p)[k : k + 2]
     for file in p.glob(f"{gone.stem}.*"):
         if file.suffix != ".snapshot":
             file.unlink()
-    return [Expected(after, clauses("LDR-17"), 0)]
+    return [ExpectedFinding(after, clauses("LDR-17"), 0)]
 
 
-def sequence_gap(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def sequence_gap(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """A batch's sequence is one too high; the CRC is right."""
     fit = []
     for p in partitions(directories, "orders-snappy", "clicks", "orders-zstd"):
@@ -203,23 +203,23 @@ def sequence_gap(rng: random.Random, directories: Sequence[Path]) -> list[Expect
                 last[x.batch.producer_id] = x
     x = rng.choice(fit)
     reseal(x, SEQUENCE_AT, struct.pack(">i", x.batch.base_sequence + 1))
-    return [Expected(x.log, clauses("PSM-3"), x.at)]
+    return [ExpectedFinding(x.log, clauses("PSM-3"), x.at)]
 
 
-def epoch_back(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def epoch_back(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """A batch's leader epoch is lower than the one before it; no CRC covers it."""
     fit = [y for x, y, z in middle(partitions(directories)) if x.batch.leader_epoch == y.batch.leader_epoch > 0]
     x = rng.choice(fit)
     change(x.log, x.at + EPOCH_AT, struct.pack(">i", x.batch.leader_epoch - 1))
     return [
-        Expected(x.log, clauses("LEC-19"), x.at),
+        ExpectedFinding(x.log, clauses("LEC-19"), x.at),
     ]
 
 
-def torn_tail(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def torn_tail(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     x = rng.choice([places(segments(p)[-1])[-1] for p in partitions(directories) if places(segments(p)[-1])])
     x.log.write_bytes(x.log.read_bytes()[: rng.randrange(x.at + 1, x.end)])
-    return [Expected(x.log, clauses("BAT-1"), x.at)]
+    return [ExpectedFinding(x.log, clauses("BAT-1"), x.at)]
 
 
 # ---- indexes ---------------------------------------------------------------------------------------------------------
@@ -227,38 +227,38 @@ def indexed(found: Sequence[Path], suffix: str, entry: int, least: int = 2) -> l
     return [f for p in found for f in sorted(p.glob(f"*{suffix}")) if f.stat().st_size >= least * entry]
 
 
-def index_elsewhere(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def index_elsewhere(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """An entry's position is not its batch's."""
     f = rng.choice(indexed(partitions(directories), ".index", INDEX_ENTRY))
     at = rng.randrange(f.stat().st_size // INDEX_ENTRY) * INDEX_ENTRY
     (position,) = struct.unpack_from(">i", f.read_bytes(), at + 4)
     change(f, at + 4, struct.pack(">i", position + 7))
-    return [Expected(f, clauses("OIX-24", "OIX-25", "OIX-26"), at)]
+    return [ExpectedFinding(f, clauses("OIX-24", "OIX-25", "OIX-26"), at)]
 
 
-def index_out_of_order(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def index_out_of_order(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """An entry stands twice, in the place of the next."""
     f = rng.choice(indexed(partitions(directories), ".index", INDEX_ENTRY, 3))
     k = rng.randrange(1, f.stat().st_size // INDEX_ENTRY - 1)
     data = f.read_bytes()
     change(f, k * INDEX_ENTRY, data[(k - 1) * INDEX_ENTRY : k * INDEX_ENTRY])
-    return [Expected(f, clauses("OIX-24", "OIX-25", "OIX-23"), k * INDEX_ENTRY)]
+    return [ExpectedFinding(f, clauses("OIX-24", "OIX-25", "OIX-23"), k * INDEX_ENTRY)]
 
 
-def time_index_falling(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def time_index_falling(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """An entry's timestamp is below that of the entry before it."""
     f = rng.choice(indexed(partitions(directories), ".timeindex", TIME_ENTRY, 3))
     at = rng.randrange(1, f.stat().st_size // TIME_ENTRY - 1) * TIME_ENTRY
     (before,) = struct.unpack_from(">q", f.read_bytes(), at - TIME_ENTRY)
     change(f, at, struct.pack(">q", before - 1))
-    return [Expected(f, clauses("TIX-12", "TIX-13"), at)]
+    return [ExpectedFinding(f, clauses("TIX-12", "TIX-13"), at)]
 
 
-def abort_missing(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def abort_missing(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """The last entry of a transaction index is gone."""
     f = rng.choice(indexed(partitions(directories), ".txnindex", ABORTED_ENTRY, 1))
     f.write_bytes(f.read_bytes()[:-ABORTED_ENTRY])
-    return [Expected(f, clauses("PSM-16"), None)]
+    return [ExpectedFinding(f, clauses("PSM-16"), None)]
 
 
 # ---- producer snapshots ----------------------------------------------------------------------------------------------
@@ -267,13 +267,13 @@ def snapshots(directories: Sequence[Path]) -> list[Path]:
     return [f for p in partitions(directories) for f in sorted(p.glob("*.snapshot")) if f.stat().st_size > 20]
 
 
-def snapshot_crc(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def snapshot_crc(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     f = rng.choice(snapshots(directories))
     flip(rng, f, rng.randrange(10, f.stat().st_size))
-    return [Expected(f, clauses("PSM-25"), None)]
+    return [ExpectedFinding(f, clauses("PSM-25"), None)]
 
 
-def snapshot_stale(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def snapshot_stale(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """An entry's last sequence is an earlier one; the CRC is right."""
     fit = []
     for f in snapshots(directories):
@@ -282,7 +282,7 @@ def snapshot_stale(rng: random.Random, directories: Sequence[Path]) -> list[Expe
     f, entries, k = rng.choice(fit)
     entries[k] = entries[k]._replace(last_sequence=entries[k].last_sequence - 1)
     f.write_bytes(producer_state.encode(entries))
-    return [Expected(f, clauses("PSM-18", "PSM-19"), None)]
+    return [ExpectedFinding(f, clauses("PSM-18", "PSM-19"), None)]
 
 
 # ---- text files ------------------------------------------------------------------------------------------------------
@@ -290,14 +290,14 @@ def lines(file: Path) -> list[str]:
     return file.read_text().split("\n")
 
 
-def epochs_reordered(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def epochs_reordered(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     fit = [p / "leader-epoch-checkpoint" for p in partitions(directories)]
     f = rng.choice([f for f in fit if len(lines(f)) > 4])
     text = lines(f)
     k = rng.randrange(2, len(text) - 2)
     text[k], text[k + 1] = text[k + 1], text[k]
     f.write_text("\n".join(text))
-    return [Expected(f, clauses("LEC-1"), line=k + 2)]
+    return [ExpectedFinding(f, clauses("LEC-1"), line=k + 2)]
 
 
 CHECKPOINTS = (
@@ -308,26 +308,26 @@ CHECKPOINTS = (
 )
 
 
-def checkpoint_count(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def checkpoint_count(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     f = rng.choice([d / n for d in directories for n in CHECKPOINTS if (d / n).stat().st_size])
     text = lines(f)
     text[1] = str(int(text[1]) + 1)
     f.write_text("\n".join(text))
-    return [Expected(f, clauses("CKP-3"), line=2)]
+    return [ExpectedFinding(f, clauses("CKP-3"), line=2)]
 
 
-def checkpoint_version(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def checkpoint_version(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     f = rng.choice([d / n for d in directories for n in CHECKPOINTS if (d / n).stat().st_size])
     text = lines(f)
     text[0] = "1"
     f.write_text("\n".join(text))
-    return [Expected(f, clauses("CKP-3"), line=1)]
+    return [ExpectedFinding(f, clauses("CKP-3"), line=1)]
 
 
 def entry_beyond(name: str, clause: str) -> Kind:
     """A checkpoint's entry lies above the log's end."""
 
-    def kind(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+    def kind(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
         f = rng.choice(list(directories)) / name
         text = lines(f)
         p = rng.choice([p for p in partitions([f.parent]) if any(x.size for x in all_places([p]))])
@@ -341,12 +341,12 @@ def entry_beyond(name: str, clause: str) -> Kind:
             text.insert(2, f"{topic} {number} {beyond}")
             text[1] = str(int(text[1]) + 1)
         f.write_text("\n".join(text))
-        return [Expected(f, clauses(clause), line=at[0] + 1)]
+        return [ExpectedFinding(f, clauses(clause), line=at[0] + 1)]
 
     return kind
 
 
-def checkpoint_twice(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def checkpoint_twice(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """A partition stands in a checkpoint twice."""
     f = rng.choice(list(directories)) / "replication-offset-checkpoint"
     text = lines(f)
@@ -354,21 +354,21 @@ def checkpoint_twice(rng: random.Random, directories: Sequence[Path]) -> list[Ex
     text.insert(k + 1, text[k])
     text[1] = str(int(text[1]) + 1)
     f.write_text("\n".join(text))
-    return [Expected(f, clauses("CKP-5"), line=k + 2)]
+    return [ExpectedFinding(f, clauses("CKP-5"), line=k + 2)]
 
 
 # ---- replicas, compaction --------------------------------------------------------------------------------------------
-def replica_diverged(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def replica_diverged(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """One replica's record differs below the high watermark; its CRC is right."""
     d = rng.choice(list(directories))
     fit = [x for x in all_places(partitions([d], "orders", "moves")) if x.batch.codec == 0 and x.size > OVERHEAD + 20]
     x = rng.choice(fit)
     data = x.log.read_bytes()[x.at : x.end]
     reseal(x, x.size - 3, bytes([data[x.size - 3] ^ 1]))
-    return [Expected(x.log, clauses("RPL-4"), x.at, replicas=True)]
+    return [ExpectedFinding(x.log, clauses("RPL-4"), x.at, replicas=True)]
 
 
-def key_twice(rng: random.Random, directories: Sequence[Path]) -> list[Expected]:
+def key_twice(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """Below the cleaner point a record has the key of the one before it, which should be gone; the CRC is right."""
     fit = []
     for d in directories:
@@ -390,7 +390,7 @@ def key_twice(rng: random.Random, directories: Sequence[Path]) -> list[Expected]
     records = list(y.batch.records)
     records[j] = replace(records[j], key=key)
     rewrite(y, replace(y.batch, records=tuple(records)))
-    return [Expected(x.log, clauses("CMP-2"), None)]
+    return [ExpectedFinding(x.log, clauses("CMP-2"), None)]
 
 
 @dataclass(frozen=True)

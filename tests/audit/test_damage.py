@@ -10,7 +10,7 @@ import pytest
 from kafkaspec.audit.engine import Audit, audit
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audit.recorded import recorded
-from tests.audit.damage import DAMAGES, Damage, Expected
+from tests.audit.damage import DAMAGES, Damage, ExpectedFinding
 
 ARCHIVES = {r.name: r for r in recorded()}
 BAD = (Severity.WARNING, Severity.ERROR)
@@ -20,7 +20,7 @@ def place(file: Path, replicas: bool) -> str:
     return "/".join(file.parts[-2:]) if replicas else str(file)
 
 
-def fits(expected: Expected, finding: Finding) -> bool:
+def fits(expected: ExpectedFinding, finding: Finding) -> bool:
     return (
         place(expected.file, expected.replicas) == place(Path(finding.file), expected.replicas)
         and finding.clause in expected.clauses
@@ -29,7 +29,7 @@ def fits(expected: Expected, finding: Finding) -> bool:
     )
 
 
-def damaged(damage: Damage, seed: int) -> tuple[list[Expected], Audit]:
+def damaged(damage: Damage, seed: int) -> tuple[list[ExpectedFinding], Audit]:
     """What must be found, and what the audit of a copy so damaged finds."""
     with ARCHIVES[damage.archive].unpacked() as directories:
         return damage.make(random.Random(seed), directories), audit(list(directories))

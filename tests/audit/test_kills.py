@@ -17,7 +17,7 @@ from kafkaspec.audit.engine import Checks
 from tests.audit.kills import pinned
 from tests.audit.kills.faults import RULES, Rules, rules
 from tests.audit.kills.harness import Bench, groups
-from tests.audit.kills.measure import Measured, again, keep, measure, measured, short, text_of, untried
+from tests.audit.kills.measure import KillCount, again, keep, measure, measured, short, text_of, untried
 from tests.audit.kills.reasons import EQUIVALENT, unused
 from tests.audit.kills.trial import Trial
 from tests.audit.kills.write import Case, b, one, seg
@@ -121,7 +121,7 @@ def test_a_rule_without_directories_is_red(tmp_path: Path) -> None:
 def test_a_rule_that_was_never_tried_is_red(tmp_path: Path) -> None:
     text = Path(rules("storage/segment").path).read_text("utf-8")
     assert untried(rules("storage/segment"), measured("storage/segment")) == []
-    assert len(untried(rules("storage/segment"), Measured())) == len(names("storage/segment"))
+    assert len(untried(rules("storage/segment"), KillCount())) == len(names("storage/segment"))
     path = tmp_path / "segment.py"
     path.write_text(text.replace("if ending.size > INT_MAX and", "if ending.size > INT_MAX and ending.end > 0 and"))
     more = Rules("storage/segment", rules("storage/segment").module, path)
@@ -129,8 +129,8 @@ def test_a_rule_that_was_never_tried_is_red(tmp_path: Path) -> None:
 
 
 def test_what_was_measured_is_kept_and_read(tmp_path: Path) -> None:
-    some = Measured("1", {"f:1:true": "x: y", "f:2:true": "x: z"}, {"g:1:true": "why"}, ["h:1:true"])
-    nothing = Measured("2")
+    some = KillCount("1", {"f:1:true": "x: y", "f:2:true": "x: z"}, {"g:1:true": "why"}, ["h:1:true"])
+    nothing = KillCount("2")
     keep("storage/b", some, tmp_path / "x.json")
     keep("storage/a", nothing, tmp_path / "x.json")
     assert measured("storage/b", tmp_path / "x.json") == some

@@ -371,7 +371,7 @@ class Consumer(Client):
         self.at[name] = self.history.session("read_committed" if self.committed else "read_uncommitted", name, offset)
 
 
-def take(session: Session, got: wire.Fetched) -> None:
+def take(session: Session, got: wire.FetchAnswer) -> None:
     """What a consumer of this isolation makes of a fetch."""
     hidden = set[int]()
     starting = sorted(got.aborted, key=lambda a: a[1])

@@ -32,7 +32,7 @@ Gone = OSError
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchAnswer:
     """What one fetch of a partition gave."""
 
     error: int
@@ -171,7 +171,7 @@ class Connection:
         got = answer.topics[0].partitions[0]
         return got.error_code, got.offset
 
-    def fetch(self, name: str, offset: int, committed: bool) -> Fetched:
+    def fetch(self, name: str, offset: int, committed: bool) -> FetchAnswer:
         topic, _, partition = name.rpartition("-")
         Topic = FetchRequest.FetchTopic
         asked = Topic.FetchPartition(
@@ -198,7 +198,7 @@ class Connection:
         )
         got = answer.responses[0].partitions[0]
         aborted = tuple((a.producer_id, a.first_offset) for a in got.aborted_transactions or ())
-        return Fetched(
+        return FetchAnswer(
             got.error_code,
             got.high_watermark,
             got.last_stable_offset,

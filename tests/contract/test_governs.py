@@ -39,7 +39,7 @@ class Extra(TypedDict):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownState:
     entries: Annotated[tuple[Entry, ...], governs("TOY-2", "TOY-3")]
     files: Annotated[dict[str, int | None], governs("TOY-4", keys={"*.log": ("TOY-5",), "*.lo?": ("TOY-9",)})]
     extra: Extra
@@ -93,9 +93,9 @@ def test_a_field_without_clauses_is_found() -> None:
 
 
 def test_the_innermost_declaration_is_of_the_part_and_what_has_none_is_of_the_whole() -> None:
-    assert not list(ungoverned(Shown))
+    assert not list(ungoverned(ShownState))
     assert list(ungoverned(Plain)) == [".entries.last", ".files"]
-    assert dict(places(Shown)) == {
+    assert dict(places(ShownState)) == {
         ".entries": ("TOY-2", "TOY-3"),
         ".entries[]": ("TOY-1",),
         ".files": ("TOY-4",),
@@ -106,7 +106,7 @@ def test_the_innermost_declaration_is_of_the_part_and_what_has_none_is_of_the_wh
 
 
 def test_keys_of_a_mapping_are_told_apart_by_the_first_pattern() -> None:
-    _, own = opened(fields_of(Shown)["files"])
+    _, own = opened(fields_of(ShownState)["files"])
     assert own is not None
     assert (own.of("0.log"), own.of("0.lot"), own.of("other")) == (
         ("*.log", ("TOY-5",)),
@@ -124,17 +124,17 @@ def test_elements_have_the_annotations_of_their_places() -> None:
 
 
 def test_json_decoders_ranges_and_schemas_do_not_see_it() -> None:
-    value = Shown((Entry(1, 2),), {"0.log": 3}, {"size": 4})
+    value = ShownState((Entry(1, 2),), {"0.log": 3}, {"size": 4})
     plain = Plain(value.entries, value.files, value.extra)
     assert encode(value) == encode(plain) == {"entries": [[1, 2]], "files": {"0.log": 3}, "extra": {"size": 4}}
-    assert decode(Shown, encode(value)) == value
+    assert decode(ShownState, encode(value)) == value
     assert within(fields_of(Entry)["first"]) == within(Offset)
-    assert list(beyond(Shown, {"entries": [[-1, 2]], "files": {}, "extra": {"size": 1}}, "x")) == [
+    assert list(beyond(ShownState, {"entries": [[-1, 2]], "files": {}, "extra": {"size": 1}}, "x")) == [
         "x.entries[0].first: -1 is not 0 to 2^62"
     ]
     for name in ("entries", "files", "extra"):
-        assert word(fields_of(Shown)[name]) == word(fields_of(Plain)[name])
-        assert schema(fields_of(Shown)[name], "") == schema(fields_of(Plain)[name], "")
+        assert word(fields_of(ShownState)[name]) == word(fields_of(Plain)[name])
+        assert schema(fields_of(ShownState)[name], "") == schema(fields_of(Plain)[name], "")
 
 
 def test_an_operation_reveals_what_it_does_not_state() -> None:

@@ -123,7 +123,7 @@ class OfWider(Model):
 
 
 @dataclass(frozen=True)
-class Owned:
+class OwnedTable:
     owner: Node
     w: Word
 
@@ -131,7 +131,7 @@ class Owned:
 class Owners(Model):
     """Options wider than a word with an element of a sort in them."""
 
-    mine: dict[Node, Owned | None]
+    mine: dict[Node, OwnedTable | None]
     high: Word
 
     @initial
@@ -140,7 +140,7 @@ class Owners(Model):
 
     @action()
     def give(s, n: Node, m: Node) -> None:
-        s.next.mine[n] = Owned(owner=m, w=s.high)
+        s.next.mine[n] = OwnedTable(owner=m, w=s.high)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from kafkaspec.language import Bounded, Model, Range, Size, Sort, action, initia
 from kafkaspec.language.concrete import Concrete
 from tests.export.everything import Everything
 from tests.export.further import Init, Letters, Lines, Wide
-from tests.export.tlc import Counted, tlc
+from tests.export.tlc import StateCount, tlc
 from tests.language import verdicts
 
 SIZES = {"Node": 2, "L": 1, "E": 2, "STRICT": True}
@@ -337,7 +337,7 @@ def test_tlc_agrees_on_what_else_there_is(tmp_path: Path, model: type[Model], si
     agree(tmp_path, model, sizes)
 
 
-def altered(folder: Path, old: str, new: str) -> Counted:
+def altered(folder: Path, old: str, new: str) -> StateCount:
     module, configuration = tla(load(Everything), SIZES, deadlock=True)
     assert old in module
     return tlc(folder, module.replace(old, new), configuration)

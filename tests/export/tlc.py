@@ -16,7 +16,7 @@ JAVA = "there is no java on PATH"
 
 
 @dataclass(frozen=True)
-class Counted:
+class StateCount:
     """What TLC says: its counts, and the error it met ("" if none)."""
 
     generated: int
@@ -37,7 +37,7 @@ def tools() -> Path:
     return path.resolve()
 
 
-def tlc(folder: Path, module: str, configuration: str) -> Counted:
+def tlc(folder: Path, module: str, configuration: str) -> StateCount:
     """Run TLC on a module and a configuration, with one worker, so that the depth is exact."""
     match = re.search(r"MODULE (\w+)", module)
     assert match is not None
@@ -62,7 +62,7 @@ def tlc(folder: Path, module: str, configuration: str) -> Counted:
     depth = re.search(r"depth of the complete state graph search is (\d+)", out)
     errors = re.findall(r"^Error: (.*)$|^(.*is violated.*|\*\*\* Errors:.*|Could not parse.*)$", out, re.MULTILINE)
     assert counts or errors, f"TLC ended without an answer, exit status {done.returncode}:\n{out}{done.stderr}"
-    return Counted(
+    return StateCount(
         int(counts[1]) if counts else -1,
         int(counts[2]) if counts else -1,
         int(depth[1]) if depth else -1,

@@ -25,7 +25,7 @@ DRAWN = "drawn"
 
 
 @dataclass
-class Compared:
+class Comparison:
     """What comparing one text gave."""
 
     refused: str = ""
@@ -42,14 +42,14 @@ def compare(
     only: tuple[str, ...] = ALL,
     variants: tuple[str, ...] = (),
     until: Until = never,
-) -> Compared:
+) -> Comparison:
     """Load a text and compare every engine with it. `seed` chooses what is sampled. To the first disagreement of which
     `until` is true, no further."""
     found = Found(until=until)
     try:
         return _compared(found, text, sizes, seed, folder, only, variants)
     except Enough:
-        return Compared("", found.disagreements, found.counts)
+        return Comparison("", found.disagreements, found.counts)
 
 
 def _compared(
@@ -60,19 +60,19 @@ def _compared(
     folder: Path,
     only: tuple[str, ...],
     variants: tuple[str, ...],
-) -> Compared:
+) -> Comparison:
     try:
         cls = oracle.loaded(text, folder)
     except ModelError as e:
         if not re.match(r"[^:\n]+:\d+: ", str(e)):
             found.say("load", "no place", e)
-        return Compared(str(e), found.disagreements, found.counts)
+        return Comparison(str(e), found.disagreements, found.counts)
     except SyntaxError as e:
-        return Compared(str(e))
+        return Comparison(str(e))
     except Exception as e:
         last = traceback.extract_tb(e.__traceback__)[-1]
         found.say("load", f"{type(e).__name__} in {last.name}", traceback.format_exc(limit=-4))
-        return Compared("", found.disagreements, found.counts)
+        return Comparison("", found.disagreements, found.counts)
     r = random.Random(seed)
     m = load(cls)
     spaces, states = [], []
@@ -82,11 +82,11 @@ def _compared(
             s = oracle.run(cls, at)
         except UserError as e:
             found.counts[f"oracle: {str(e)[:60]}"] += 1
-            return Compared("", found.disagreements, found.counts)
+            return Comparison("", found.disagreements, found.counts)
         except Exception as e:
             last = traceback.extract_tb(e.__traceback__)[-1]
             found.say("text", f"{type(e).__name__} in {last.name}", traceback.format_exc(limit=-6))
-            return Compared("", found.disagreements, found.counts)
+            return Comparison("", found.disagreements, found.counts)
         some = r.sample(s.states, min(STATES, len(s.states)))
         for _ in range(STATES // 2):
             state = oracle.arbitrary(s.concrete, r)
@@ -131,4 +131,4 @@ def _compared(
         pinned.compared(found, m, s, some, None, r, 12)
     if "tlc" in only and not partial:
         engines.exported(found, m, s, folder)
-    return Compared("", found.disagreements, found.counts)
+    return Comparison("", found.disagreements, found.counts)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.gate import templates
-from tests.gate.compare import ALL, Compared, compare
+from tests.gate.compare import ALL, Comparison, compare
 from tests.gate.engines import Disagreement, Until, never
 from tests.gate.generate import Model, generated
 from tests.gate.shrink import MOST_TRIES, shrunk
@@ -48,7 +48,7 @@ def case(name: str) -> Model:
 
 def compared(
     name: str, folder: Path, only: tuple[str, ...] = ALL, variants: tuple[str, ...] = (), until: Until = never
-) -> Compared:
+) -> Comparison:
     """What the engines disagree about in a case, to the first of which `until` is true."""
     m = case(name)
     if only == ALL and m.only:
@@ -67,7 +67,7 @@ def variants_of(d: Disagreement) -> tuple[str, ...]:
     return (d.engine.removeprefix("explore "),) if d.engine.startswith("explore ") else ()
 
 
-def one_of(found: Compared) -> Disagreement:
+def one_of(found: Comparison) -> Disagreement:
     """The disagreement to shrink."""
     return min(found.disagreements, key=lambda d: next(i for i, n in enumerate(ORDER) if d.engine.startswith(n)))
 

@@ -33,7 +33,7 @@ KEYS = ("i", "op", "args", "result", "error", "state")
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DamagedFile:
     """A damaged piece of a recording."""
 
     number: int
@@ -50,7 +50,7 @@ def _lines(recording: Recording) -> tuple[list[bytes], list[int]]:
     return lines, [0, *(n for n, line in enumerate(lines) if b'"op":"init"' in line)]
 
 
-def damaged(numbers: Iterable[int], most_lines: int = 24) -> Iterator[Damaged]:
+def damaged(numbers: Iterable[int], most_lines: int = 24) -> Iterator[DamagedFile]:
     """Pieces of the recordings, each damaged by its number."""
     for number in numbers:
         rng = random.Random(number)
@@ -64,7 +64,7 @@ def damaged(numbers: Iterable[int], most_lines: int = 24) -> Iterator[Damaged]:
         else:
             operations = ["init", "nope", None, *subsystem.spec.machine.operations]
             data = _structure_damaged(rng, [orjson.loads(line) for line in piece], operations)
-        yield Damaged(number, subsystem, recording, data)
+        yield DamagedFile(number, subsystem, recording, data)
 
 
 # ---- bytes -----------------------------------------------------------------------------------------------------------

@@ -159,14 +159,14 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenState:
     slots: Annotated[tuple[Slot, ...], governs("TRY-1", "TRY-2")]
     size: Annotated[int, governs("TRY-1")]
     saved: Annotated[bool, governs("TRY-3")]
 
 
-def observe(state: Store) -> Seen:
-    return Seen(state.memory, len(state.memory), state.memory == state.disk)
+def observe(state: Store) -> SeenState:
+    return SeenState(state.memory, len(state.memory), state.memory == state.disk)
 
 
 store: Machine[Store] = Machine("store", Store, observe, __name__)
@@ -327,7 +327,7 @@ def test_places_are_the_innermost_that_differ_with_all_declarations_around_them(
     assert places({"other": 1}, {"other": 2}) == [Place(".other", ())]
     assert places([[1, 2]], [[1, 3]], tuple[Slot, ...]) == [Place("[]", ())]
     assert places([[1, 2]], [[2, 2]], tuple[Slot, ...]) == [Place("[]", (("[]", ("TRY-5",)),))]
-    assert places([[1, 2]], [], Seen.__annotations__ and tuple[Slot, ...]) == [Place("", ())]
+    assert places([[1, 2]], [], SeenState.__annotations__ and tuple[Slot, ...]) == [Place("", ())]
 
 
 def test_the_parts_that_change_are_found_and_put_back() -> None:

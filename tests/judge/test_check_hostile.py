@@ -32,7 +32,7 @@ LONGEST_TEXT = 20_000
 SUBSYSTEMS = [pytest.param(s, id=name) for name, s in subsystems().items()]
 
 
-class Counting:
+class CallCounter:
     """Counts the calls of the spec that a check makes, but for those of its fast path, which are one a line."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def judged(machine: Machine[Any], data: bytes, **options: Any) -> str:
     return text
 
 
-def fuzzed(numbers: Iterable[int], counting: Counting) -> int:
+def fuzzed(numbers: Iterable[int], counting: CallCounter) -> int:
     """Judge damaged recordings; the number of those that got a verdict."""
     found = 0
     for d in damaged(numbers):
@@ -84,7 +84,7 @@ def fuzzed(numbers: Iterable[int], counting: Counting) -> int:
 def test_damaged_recordings_are_judged_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "MAX_CALLS", 500)
     monkeypatch.setattr(judging, "MAX_NEAREST", 100)
-    assert 100 < fuzzed(range(300), Counting(monkeypatch)) < 280  # both come up
+    assert 100 < fuzzed(range(300), CallCounter(monkeypatch)) < 280  # both come up
 
 
 @pytest.mark.deep
@@ -93,7 +93,7 @@ def test_many_damaged_recordings_are_judged_or_refused(first: int) -> None:
     """In a process that may take 1 GB and 500 s of CPU for 500 files; and none of them more than 60 s."""
     program = (
         "import signal; from tests.judge.test_check_hostile import *\n"
-        "patch = pytest.MonkeyPatch(); counting = Counting(patch)\n"
+        "patch = pytest.MonkeyPatch(); counting = CallCounter(patch)\n"
         f"for n in range({first}, {first + 500}):\n"
         "    signal.setitimer(signal.ITIMER_PROF, 60)\n"
         "    fuzzed(range(n, n + 1), counting)\n"
@@ -125,7 +125,7 @@ def test_what_breaks_the_check_is_noticed(
     monkeypatch.setattr(judging, "MAX_NEAREST", 100)
     monkeypatch.setattr(of, name, broken)
     with pytest.raises(AssertionError, match=said):
-        fuzzed((first, *range(300)), Counting(monkeypatch))
+        fuzzed((first, *range(300)), CallCounter(monkeypatch))
 
 
 # ---- every argument of every operation -------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_a_large_value_is_not_told_whole() -> None:
 
 
 def test_the_larger_a_rejected_line_the_fewer_calls_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    counting = Counting(monkeypatch)
+    counting = CallCounter(monkeypatch)
     machine = subsystems()["producer_state"].spec.machine
     call = '{"op":"advance","args":{"ms":1},"result":"%s"}'
     assert check(machine, [call % ""]).verdict == "rejected"

@@ -157,7 +157,7 @@ def test_every_operation_has_an_example(name: str) -> None:
 
 @partial
 @dataclass(frozen=True)
-class Shown:
+class ShownPart:
     """What an observation shows."""
 
     size: int | None
@@ -165,9 +165,9 @@ class Shown:
 
 
 def test_what_is_none_by_default_is_left_out_of_a_partial_record() -> None:
-    assert encode(Shown(4)) == {"size": 4}
-    assert encode(Shown(None, "ab")) == {"size": None, "file": "ab"}
-    assert [(f.name, word(f.hint), f.needed) for f in fields(Shown)] == [
+    assert encode(ShownPart(4)) == {"size": 4}
+    assert encode(ShownPart(None, "ab")) == {"size": None, "file": "ab"}
+    assert [(f.name, word(f.hint), f.needed) for f in fields(ShownPart)] == [
         ("size", "integer | null", False),
         ("file", "string", False),
     ]

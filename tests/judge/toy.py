@@ -28,7 +28,7 @@ class Lease:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownToy:
     holder: int | None
     live: bool
     epoch: int
@@ -39,8 +39,8 @@ def initial() -> Lease:
     return Lease()
 
 
-def show(state: Lease) -> Shown:
-    return Shown(state.holder, state.live, state.epoch, list(state.written))
+def show(state: Lease) -> ShownToy:
+    return ShownToy(state.holder, state.live, state.epoch, list(state.written))
 
 
 machine = Machine("toy", initial, show)

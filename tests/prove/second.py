@@ -26,7 +26,7 @@ PATIENCE_MS = 30_000
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """One query, and what the two solvers answered."""
 
     name: str
@@ -60,7 +60,7 @@ def compare(
     wanted: Callable[[str, str], bool] = lambda action, claim: True,
     timeout_s: float = 10.0,
     exported: Callable[[list[Formula]], list[Formula]] = lambda query: query,
-) -> Iterator[Compared]:
+) -> Iterator[Comparison]:
     """Both answers to every query. `exported` makes what is exported of what is asserted: the same, unless a test
     plants a fault."""
     for s in settings(model, dict(fixed), wanted, apart=True):
@@ -80,7 +80,7 @@ def compare(
                     if first != "unknown":
                         break
                     first = question.round(budget, share_s)
-                yield Compared(name, first, second)
+                yield Comparison(name, first, second)
 
 
 def one_in(n: int, model: LoadedModel) -> Callable[[str, str], bool]:

@@ -49,10 +49,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_no_limit_is_cut(share_s: float, steps: int) -> None:
     given: dict[str, int] = {}
 
-    class Recorded:
+    class RecordedCall:
         set = staticmethod(given.__setitem__)
 
-    solver.limit(Recorded(), share_s)
+    solver.limit(RecordedCall(), share_s)
     assert given["rlimit"] == steps
     assert 0 < given["timeout"] < 2**32
 

@@ -15,7 +15,7 @@ from kafkaspec.language import load
 from kafkaspec.prove.proof import Proof
 from kafkaspec.prove.symbols import Formula, negated
 from tests.prove.rooms import Counter, Overflow
-from tests.prove.second import Compared, ask_cvc5, compare, one_in
+from tests.prove.second import Comparison, ask_cvc5, compare, one_in
 
 MODULES = [m.name for m in pkgutil.walk_packages(proofs.__path__, "kafkaspec.proofs.") if not m.ispkg]
 KEPT: list[Proof] = [p for name in MODULES for p in importlib.import_module(name).PROOFS]
@@ -23,7 +23,7 @@ SAMPLE = 100
 """One obligation in so many is asked by `make test`."""
 
 
-def told(compared: list[Compared], record: Callable[[str, object], None]) -> None:
+def told(compared: list[Comparison], record: Callable[[str, object], None]) -> None:
     """The answers, for the summary of the run; and that there is no disagreement."""
     wrong = [c for c in compared if c.disagree or c.cvc5 == "sat"]
     assert not wrong, wrong

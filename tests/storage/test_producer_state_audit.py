@@ -41,7 +41,7 @@ class OneByOne(audit.ProducerCheck):
 
 
 @dataclass
-class Made:
+class MadeLog:
     """A log as rows, with the files that a broker would have written beside it."""
 
     folder: Path
@@ -59,7 +59,7 @@ class Made:
     def end(self) -> int:
         return self.segments[-1][-1]["last_offset"] + 1 if self.segments[-1] else self.bases[-1]
 
-    def batch(self, producer: int = -1, sequence: int = -1, count: int = 1, epoch: int = 0, **more: int) -> Made:
+    def batch(self, producer: int = -1, sequence: int = -1, count: int = 1, epoch: int = 0, **more: int) -> MadeLog:
         base = more.pop("base_offset", self.end)
         row = dict.fromkeys(BATCH.names or (), -1) | {
             "position": 1000 * len(self.segments[-1]), "size": 1000, "base_offset": base,
@@ -70,32 +70,32 @@ class Made:
         self.segments[-1].append(row | more)
         return self
 
-    def data(self, producer: int, sequence: int, count: int = 1, epoch: int = 0, **more: int) -> Made:
+    def data(self, producer: int, sequence: int, count: int = 1, epoch: int = 0, **more: int) -> MadeLog:
         """Of a transaction."""
         return self.batch(producer, sequence, count, epoch, **{"attributes": TRANSACTIONAL, **more})
 
-    def marker(self, producer: int, kind: int, epoch: int = 0, coordinator: int = 0, **more: int) -> Made:
+    def marker(self, producer: int, kind: int, epoch: int = 0, coordinator: int = 0, **more: int) -> MadeLog:
         return self.batch(
             producer, -1, 1, epoch, attributes=TRANSACTIONAL | CONTROL, control_type=kind,
             coordinator_epoch=coordinator, **more,
         )  # fmt: skip
 
-    def commit(self, producer: int, epoch: int = 0, coordinator: int = 0) -> Made:
+    def commit(self, producer: int, epoch: int = 0, coordinator: int = 0) -> MadeLog:
         return self.marker(producer, COMMIT, epoch, coordinator)
 
-    def abort(self, producer: int, first: int, stable: int | None = None, epoch: int = 0) -> Made:
+    def abort(self, producer: int, first: int, stable: int | None = None, epoch: int = 0) -> MadeLog:
         """An abort, and its entry in the index."""
         entry = AbortedTxn(producer, first, self.end, self.end + 1 if stable is None else stable)
         self.aborted.setdefault(self.bases[-1], []).append(entry)
         return self.marker(producer, ABORT, epoch)
 
-    def roll(self, *entries: SnapshotEntry) -> Made:
+    def roll(self, *entries: SnapshotEntry) -> MadeLog:
         self.snapshots[self.end] = encode(entries)
         self.bases.append(self.end)
         self.segments.append([])
         return self
 
-    def close(self, *entries: SnapshotEntry) -> Made:
+    def close(self, *entries: SnapshotEntry) -> MadeLog:
         self.snapshots[self.end] = encode(entries)
         return self
 
@@ -150,8 +150,8 @@ INDEX = "00000000000000000000.txnindex"
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
-    return Made(tmp_path)
+def made(tmp_path: Path) -> MadeLog:
+    return MadeLog(tmp_path)
 
 
 def entry(producer: int, sequence: int, offset: int, **more: int) -> SnapshotEntry:
@@ -164,7 +164,7 @@ def entry(producer: int, sequence: int, offset: int, **more: int) -> SnapshotEnt
 @pytest.mark.clause("PSM-3")
 @pytest.mark.clause("PSM-10")
 @pytest.mark.clause("PSM-16")
-def test_nothing_to_say_of_a_good_log(made: Made) -> None:
+def test_nothing_to_say_of_a_good_log(made: MadeLog) -> None:
     made.batch(1, 0, 3).batch(1, 3, 2).batch().data(2, 0, 2).data(3, 0).commit(2).data(2, 2)
     made.abort(3, 8, stable=10)
     made.roll(
@@ -182,14 +182,14 @@ def test_nothing_to_say_of_a_good_log(made: Made) -> None:
 
 
 @pytest.mark.clause("PSM-14")
-def test_open_transactions_and_the_last_stable_offset(made: Made) -> None:
+def test_open_transactions_and_the_last_stable_offset(made: MadeLog) -> None:
     made.batch(1, 0, 3).data(2, 0).data(3, 0).commit(3)
     facts = made.check()[1]
     assert (facts.open_transactions, facts.last_stable_offset) == (1, 3)
     assert replace(made, more={"high_watermark": 2}).check()[1].last_stable_offset == 2
 
 
-ALLOWED: dict[str, Callable[[Made], object]] = {
+ALLOWED: dict[str, Callable[[MadeLog], object]] = {
     "sequences that wrap": lambda m: m.batch(1, 2**31 - 2, 3).batch(1, 1),
     "an unknown producer begins anywhere": lambda m: m.batch(1, 9),
     "a new epoch": lambda m: m.batch(1, 0, 5).batch(1, 0, epoch=1),
@@ -229,7 +229,7 @@ ALLOWED: dict[str, Callable[[Made], object]] = {
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_kafka_allows_is_no_finding(made: Made, name: str) -> None:
+def test_what_kafka_allows_is_no_finding(made: MadeLog, name: str) -> None:
     if "log start" in name:
         made.more = {"log_start": 1}
     ALLOWED[name](made)
@@ -237,7 +237,7 @@ def test_what_kafka_allows_is_no_finding(made: Made, name: str) -> None:
 
 
 @pytest.mark.clause("PSM-22")
-def test_the_state_before_the_first_segment_is_its_snapshot_or_unknown(made: Made) -> None:
+def test_the_state_before_the_first_segment_is_its_snapshot_or_unknown(made: MadeLog) -> None:
     made.bases = [100]
     made.data(1, 5).abort(1, 100).batch(2, 5).data(3, 1).marker(4, ABORT)
     made.aborted[100].append(AbortedTxn(4, 50, 104, 103))
@@ -271,7 +271,7 @@ def test_the_state_before_the_first_segment_is_its_snapshot_or_unknown(made: Mad
         ("PSM-6", {"producer_epoch": 4}),
     ],
 )
-def test_a_wrong_number_of_a_batch_is_found_once(made: Made, clause: str, row: dict[str, int]) -> None:
+def test_a_wrong_number_of_a_batch_is_found_once(made: MadeLog, clause: str, row: dict[str, int]) -> None:
     made.batch(1, 0, 2, 5).batch(1, 2, 3, 5).batch(1, 5, 3, 5).batch(2, 0)
     made.segments[0][2] |= row
     made.batch(1, row.get("base_sequence", 5) + 3, 1, row.get("producer_epoch", 5))
@@ -279,13 +279,13 @@ def test_a_wrong_number_of_a_batch_is_found_once(made: Made, clause: str, row: d
 
 
 @pytest.mark.clause("PSM-9")
-def test_a_plain_batch_in_a_transaction(made: Made) -> None:
+def test_a_plain_batch_in_a_transaction(made: MadeLog) -> None:
     made.data(1, 0).batch(1, 1).commit(1)
     assert made.findings() == [("ERROR", "PSM-9", LOG, 1000, 1)]
 
 
 @pytest.mark.clause("PSM-32")
-def test_a_higher_epoch_in_an_open_transaction(made: Made) -> None:
+def test_a_higher_epoch_in_an_open_transaction(made: MadeLog) -> None:
     made.data(1, 0).data(2, 0).commit(2).data(1, 0, epoch=1).data(1, 1, epoch=1).commit(1, epoch=1)
     assert made.findings() == [("ERROR", "PSM-32", LOG, 3000, 3)]
     assert made.check()[1].committed == 2
@@ -355,7 +355,7 @@ def test_a_client_s_sequences_are_its_own(folder: str, again: Batch) -> None:
 
 @pytest.mark.clause("PSM-11")
 @pytest.mark.clause("PSM-12")
-def test_wrong_markers(made: Made) -> None:
+def test_wrong_markers(made: MadeLog) -> None:
     made.data(1, 0, epoch=5).commit(1, epoch=5, coordinator=3).data(1, 1, epoch=5).commit(1, epoch=5, coordinator=2)
     made.data(1, 2, epoch=5).commit(1, epoch=9, coordinator=3).commit(1, epoch=8, coordinator=3)
     assert made.findings() == [
@@ -366,7 +366,7 @@ def test_wrong_markers(made: Made) -> None:
 
 
 @pytest.mark.clause("PSM-16")
-def test_the_transaction_index_against_the_transactions(made: Made) -> None:
+def test_the_transaction_index_against_the_transactions(made: MadeLog) -> None:
     made.data(1, 0).data(2, 0).abort(1, 0, stable=1).abort(2, 1).data(1, 1).abort(1, 4).batch()
     assert made.findings() == []
     whole = made.aborted[0]
@@ -392,7 +392,7 @@ def test_the_transaction_index_against_the_transactions(made: Made) -> None:
 
 
 @pytest.mark.clause("PSM-16")
-def test_an_abort_that_a_kill_kept_out_of_the_index_is_left_over(made: Made) -> None:
+def test_an_abort_that_a_kill_kept_out_of_the_index_is_left_over(made: MadeLog) -> None:
     made.data(1, 0).abort(1, 0).data(1, 1).marker(1, ABORT)
     made.clean = False
     assert [f[:2] for f in made.findings()] == [("LEFTOVER", "PSM-16")]
@@ -409,7 +409,7 @@ def test_an_abort_that_a_kill_kept_out_of_the_index_is_left_over(made: Made) -> 
         {"coordinator_epoch": 2}, {"transaction": 4}, {"transaction": -1}, {"producer_id": 6},
     ],
 )  # fmt: skip
-def test_a_snapshot_that_is_not_what_the_records_make(made: Made, wrong: dict[str, int]) -> None:
+def test_a_snapshot_that_is_not_what_the_records_make(made: MadeLog, wrong: dict[str, int]) -> None:
     made.batch(9, 0).data(1, 0).commit(1).data(1, 1, 3).batch()
     right = entry(1, 3, 5, offset_delta=2, coordinator_epoch=0, transaction=3)
     assert made.close(entry(9, 0, 0), right).findings() == []
@@ -423,7 +423,7 @@ def test_a_snapshot_that_is_not_what_the_records_make(made: Made, wrong: dict[st
 
 @pytest.mark.clause("PSM-18")
 @pytest.mark.clause("PSM-17")
-def test_a_snapshot_that_lacks_a_producer(made: Made) -> None:
+def test_a_snapshot_that_lacks_a_producer(made: MadeLog) -> None:
     made.batch(1, 0).batch(2, 0)
     made.close(entry(1, 0, 0))
     assert [f[:3] for f in made.findings()] == [("ERROR", "PSM-18", file_name(2))]
@@ -433,7 +433,7 @@ def test_a_snapshot_that_lacks_a_producer(made: Made) -> None:
 
 
 @pytest.mark.clause("PSM-18")
-def test_a_snapshot_that_lacks_a_producer_of_markers_alone(made: Made) -> None:
+def test_a_snapshot_that_lacks_a_producer_of_markers_alone(made: MadeLog) -> None:
     """A marker is another producer's than it was, say."""
     made.batch(1, 0).batch(2, 0).commit(9).batch(3, 0)
     made.close(entry(1, 0, 0), entry(2, 0, 1), entry(3, 0, 3))
@@ -448,7 +448,7 @@ def test_a_snapshot_that_lacks_a_producer_of_markers_alone(made: Made) -> None:
 @pytest.mark.clause("PSM-25")
 @pytest.mark.clause("PSM-19")
 @pytest.mark.parametrize(("clean", "severity"), [(True, "WARNING"), (False, "LEFTOVER")])
-def test_unreadable_snapshots_and_those_above_the_end(made: Made, clean: bool, severity: str) -> None:
+def test_unreadable_snapshots_and_those_above_the_end(made: MadeLog, clean: bool, severity: str) -> None:
     made.clean = clean
     made.batch(1, 0).batch(1, 1).close(entry(1, 1, 1))
     data = bytearray(made.snapshots[2])
@@ -462,7 +462,7 @@ def test_unreadable_snapshots_and_those_above_the_end(made: Made, clean: bool, s
 
 @pytest.mark.clause("PSM-19")
 @pytest.mark.parametrize("clean", [True, False])
-def test_the_log_end_of_an_empty_last_segment_is_its_base(made: Made, clean: bool) -> None:
+def test_the_log_end_of_an_empty_last_segment_is_its_base(made: MadeLog, clean: bool) -> None:
     """The cleaner may take the last records of a segment: the next one begins where they ended all the same."""
     made.clean = clean
     made.batch(1, 0).batch(1, 1).roll(entry(1, 1, 1))
@@ -481,7 +481,7 @@ def test_the_log_end_of_an_empty_last_segment_is_its_base(made: Made, clean: boo
 
 
 @pytest.mark.clause("PSM-19")
-def test_a_snapshot_above_the_base_of_an_empty_segment_after_a_damaged_one(made: Made) -> None:
+def test_a_snapshot_above_the_base_of_an_empty_segment_after_a_damaged_one(made: MadeLog) -> None:
     made.clean = True
     made.batch(1, 0).batch(problem=3).roll(entry(1, 0, 0))
     made.bases[1] = 5
@@ -490,7 +490,7 @@ def test_a_snapshot_above_the_base_of_an_empty_segment_after_a_damaged_one(made:
 
 
 @pytest.mark.clause("PSM-20")
-def test_no_snapshot_after_a_clean_stop_is_forgetting(made: Made) -> None:
+def test_no_snapshot_after_a_clean_stop_is_forgetting(made: MadeLog) -> None:
     made.batch(1, 0)
     assert made.findings() == []
     made.clean = True
@@ -504,7 +504,7 @@ def test_no_snapshot_after_a_clean_stop_is_forgetting(made: Made) -> None:
 
 
 @pytest.mark.clause("PSM-2")
-def test_many_producers_are_followed_in_bounded_room(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_producers_are_followed_in_bounded_room(made: MadeLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "MOST_PRODUCERS", 64)
     for n in range(1000):
         made.batch(n, 0)
@@ -516,7 +516,7 @@ def test_many_producers_are_followed_in_bounded_room(made: Made, monkeypatch: py
     assert facts.open_transactions == 1
 
 
-def test_an_index_of_another_version_is_left_to_its_own_check(made: Made) -> None:
+def test_an_index_of_another_version_is_left_to_its_own_check(made: MadeLog) -> None:
     made.data(1, 0).abort(1, 0)
     log = made.log()
     assert log.files.segments[0].transaction_index is not None
@@ -528,13 +528,13 @@ def test_an_index_of_another_version_is_left_to_its_own_check(made: Made) -> Non
     assert [*check.begin(segment), *check.chunk(segment, Chunk(rows)), *check.ended(segment, Ending(0, 0))] == []
 
 
-def test_deleted_directories_are_not_judged(made: Made) -> None:
+def test_deleted_directories_are_not_judged(made: MadeLog) -> None:
     made.kind = Kind.DELETED
     assert not audit.ProducerCheck.applies(made.batch(1, 0).log())
 
 
 @pytest.mark.clause("PSM-2")
-def test_severities_say_what_a_reader_notices(made: Made) -> None:
+def test_severities_say_what_a_reader_notices(made: MadeLog) -> None:
     made.batch(1, 0).batch(1, 0)
     (found, _) = made.check()
     assert [f.severity for f in found] == [Severity.ERROR]
@@ -558,7 +558,7 @@ def test_damage_in_an_offset_ends_nothing(
 
     monkeypatch.setattr(audit.ProducerCheck, "_reach", counted)
     for snapshots in ({}, {1: encode(())}, {2**62: encode(())}):
-        made = Made(tmp_path, snapshots=dict(snapshots))
+        made = MadeLog(tmp_path, snapshots=dict(snapshots))
         for n in range(3):
             made.batch(1, n, base_offset=offset if n == place else n)
         made.findings()

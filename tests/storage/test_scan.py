@@ -556,7 +556,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
-class Guarded:
+class GuardedBuffer:
     """Memory whose last byte is the last before a page that must not be touched."""
 
     def __init__(self, most: int) -> None:
@@ -574,8 +574,8 @@ class Guarded:
 
 
 @pytest.fixture
-def guarded() -> Iterator[Guarded]:
-    g = Guarded(1 << 16)
+def guarded() -> Iterator[GuardedBuffer]:
+    g = GuardedBuffer(1 << 16)
     yield g
     ctypes.CDLL(None).mprotect(ctypes.c_void_p(g.end), ctypes.c_size_t(mmap.PAGESIZE), 3)
 
@@ -591,7 +591,7 @@ def mutated(r: random.Random, batch: bytes) -> bytes:
     return sealed(data)
 
 
-def test_no_load_outside_the_data(guarded: Guarded) -> None:
+def test_no_load_outside_the_data(guarded: GuardedBuffer) -> None:
     r = random.Random(14)
     call, table = kernels.reader().functions, kernels.crc_table()
     state = np.zeros(kernels.STATE, np.int64)

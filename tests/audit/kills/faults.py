@@ -469,13 +469,13 @@ class Rules:
                     yield Fault(self.name, function, n, kind, site.path, line, _text(site.node), _text(after))
 
     # ---- with a fault
-    def changed(self, fault: Fault) -> Changed:
+    def changed(self, fault: Fault) -> ChangedRule:
         """What the module is with the fault, to be entered as a context."""
         site = self.sites(fault.function)[fault.place - 1]
         after = next(x for kind, x in site.changes if kind == fault.kind)
         if fault.function in self.functions:
             node, classes = self.functions[fault.function]
-            return Changed(self._running(fault.function, _put(node, site.path, after), classes))
+            return ChangedRule(self._running(fault.function, _put(node, site.path, after), classes))
         index, *rest = site.path
         assign = _put(self.constants[fault.function][int(index)], tuple(rest), after)
         assert isinstance(assign, ast.Assign)
@@ -485,7 +485,7 @@ class Rules:
         value = eval(_compiled(ast.Expression(assign.value), self.path, "eval"), dict(vars(self.module)))
         names = list(_targets(assign))
         values = value if isinstance(assign.targets[0], ast.Tuple) else [value]
-        return Changed([], [(owner, name, v) for name, v in zip(names, values, strict=True)])
+        return ChangedRule([], [(owner, name, v) for name, v in zip(names, values, strict=True)])
 
     def reporting(self, function: str, report: str) -> list[tuple[FunctionType, CodeType]]:
         """The function with a call `report(n)` at each of its places, to know which are reached."""
@@ -528,7 +528,7 @@ class Rules:
 
 
 @dataclass
-class Changed:
+class ChangedRule:
     """Within this context functions run other code, and names have other values."""
 
     codes: list[tuple[FunctionType, CodeType]]

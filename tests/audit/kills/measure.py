@@ -22,7 +22,7 @@ MEASURED: Final = ROOT / "docs" / "measured" / "rules.json"
 
 
 @dataclass
-class Measured:
+class KillCount:
     """A module's faults by their names without the module's."""
 
     text: str = ""
@@ -53,13 +53,13 @@ def text_of(module: str) -> str:
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
-def measured(module: str, file: Path = MEASURED) -> Measured:
+def measured(module: str, file: Path = MEASURED) -> KillCount:
     """What is kept of a module; nothing if it was never measured."""
     of = _read(file).get(module)
     if of is None:
-        return Measured()
+        return KillCount()
     by = {f"{function}:{f}": case for case, x in of["noticed"].items() for function, fs in x.items() for f in fs}
-    return Measured(
+    return KillCount(
         of["text"],
         by,
         dict(of["equivalent"]),
@@ -71,7 +71,7 @@ def _read(file: Path) -> dict[str, Any]:
     return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else {}
 
 
-def keep(module: str, of: Measured, file: Path = MEASURED) -> None:
+def keep(module: str, of: KillCount, file: Path = MEASURED) -> None:
     by: dict[str, dict[str, list[str]]] = {}
     for fault, case in sorted(of.noticed.items()):
         function, rest = fault.split(":", 1)
@@ -94,7 +94,7 @@ def _lines(of: dict[str, Any]) -> str:
     return f'{{\n "text": "{of["text"]}",\n "noticed": {{\n{cases}\n }}{more}\n}}'
 
 
-def untried(of: Rules, kept: Measured) -> list[str]:
+def untried(of: Rules, kept: KillCount) -> list[str]:
     """The faults of a module that were never tried, and those that are not there any more."""
     return sorted({short(f) for f in of.faults()} ^ {*kept.noticed, *kept.equivalent, *kept.survivors})
 
@@ -102,13 +102,13 @@ def untried(of: Rules, kept: Measured) -> list[str]:
 # ---- measuring -------------------------------------------------------------------------------------------------------
 def measure(
     module: str,
-    before: Measured,
+    before: KillCount,
     progress: Callable[[Fault, str | None, str | None], None] | None = None,
     only: Callable[[str], bool] | None = None,
-) -> tuple[Measured, list[str]]:
+) -> tuple[KillCount, list[str]]:
     """Try every fault of a module (of `only` those; the others are as before), first on the directory that showed it
     before. Also what is wrong with the reasons, a line each."""
-    out, wrong = Measured(text_of(module)), []
+    out, wrong = KillCount(text_of(module)), []
     with Bench(library(module)) as bench:
         t = Trial(rules(module), bench)
         t.begin()
@@ -133,7 +133,7 @@ def measure(
     return out, wrong
 
 
-def again(module: str, names: Sequence[str], of: Measured) -> Iterator[str]:
+def again(module: str, names: Sequence[str], of: KillCount) -> Iterator[str]:
     """Of these faults, which were noticed, those that the same directories do not show now."""
     cases = {of.noticed[n] for n in names}
     every = library(module)
