@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Annotated, Any, cast
 
@@ -307,9 +308,10 @@ def test_the_prover_looks_at_what_a_mutant_changed() -> None:
 
 
 def test_an_engine_that_fails_kills_nothing() -> None:
+    fault, explorer = Mutant("again", (), "", "model", lambda: Again), explorer_detector()
     with pytest.raises(RuntimeError, match="no kill"):
-        kill_matrix(CUPS, [Mutant("fails", (), "", "model", _fails)], [explorer_detector()])
+        kill_matrix(CUPS, [fault], [replace(explorer, look=_fails)])
 
 
-def _fails() -> LoadedModel:
+def _fails(*_: object) -> str:
     raise RuntimeError("an engine failed: no kill")

@@ -83,6 +83,7 @@ def test_each_kind_where_it_can_be(module: ModuleType) -> None:
     assert said(module, "Log.gone") == said(module, "gone") == []
 
 
+@pytest.mark.deep
 def test_every_fault_runs_and_is_gone_afterwards(module: ModuleType) -> None:
     sound = answers(module)
     seen = []
