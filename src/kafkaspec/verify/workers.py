@@ -1,5 +1,9 @@
 """Work in processes of their own. One that ends before it has answered, as by exit or a signal, ends nothing else: what
-was under way in it is known, and another process takes the rest."""
+was under way in it is known, and another process takes the rest.
+
+multiprocessing's Pool waits without end for a process that is gone; concurrent.futures does not say what it was at, and
+Ctrl-C waits for all that is under way.
+"""
 
 from __future__ import annotations
 
