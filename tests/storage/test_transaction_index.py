@@ -25,10 +25,11 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import transaction_index as spec
-from kafkaspec.spec.storage.transaction_index import AbortedTransaction, Index, Log, SearchResult, machine
+from kafkaspec.spec.storage.transaction_index import Index, Log, SearchResult, machine
 from tests.layers import Beside, a_row_of_verify, abstracts, walked
 
 # ---- the layers beside each other

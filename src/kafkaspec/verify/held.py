@@ -231,15 +231,22 @@ def inputs(unit: Unit) -> list[Path]:
 @cache
 def _finds(file: Path) -> bool:
     """Whether a text finds others while it runs, or cannot be read."""
-    found = file not in OPENERS and _FINDS.search(file.read_text("utf-8", "replace")) is not None
+    found = file not in OPENERS and _FINDS.search(_text(file)) is not None
     return file.suffix == ".py" and (found or _imports(file) is None)
 
 
 def _environment(files: Iterable[Path]) -> str:
     """All of it, if a text asks for some."""
-    texts = (f.read_text("utf-8", "replace") for f in files if f.suffix == ".py" and not _is_engine(f))
-    asks = any(map(_ENVIRONMENT.search, texts))
-    return repr(sorted(os.environ.items())) if asks else ""
+    return repr(sorted(os.environ.items())) if any(map(_asks_environment, files)) else ""
+
+
+@cache
+def _asks_environment(file: Path) -> bool:
+    return file.suffix == ".py" and not _is_engine(file) and _ENVIRONMENT.search(_text(file)) is not None
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8", "replace") if file.is_file() else ""
 
 
 @cache
