@@ -23,6 +23,7 @@ import crc32c
 from kafkaspec.contract.codec import Unordered, encode
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import Disk, SimulatedDisk, StorageError
+from kafkaspec.impl.common.rows import NO_TIMESTAMP
 from kafkaspec.impl.management.checkpoints import (
     PARTITION_METADATA,
     decode_metadata,
@@ -31,7 +32,7 @@ from kafkaspec.impl.management.checkpoints import (
     storage_errors,
 )
 from kafkaspec.impl.storage import producer_state
-from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Batch, Encoder, control
+from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, EPOCH_AT, LENGTH_AT, MAGIC_AT, Batch, Encoder, control
 from kafkaspec.impl.storage.leader_epochs import UNDEFINED, EpochEnd
 from kafkaspec.impl.storage.log_loader import LogLoader
 from kafkaspec.impl.storage.producer_state import (
@@ -50,7 +51,6 @@ from kafkaspec.impl.storage.segment import (
     CRC_FROM,
     INDEX,
     LEAST,
-    LENGTH_AT,
     LOG,
     OVERHEAD,
     TIME_INDEX,
@@ -73,10 +73,8 @@ from kafkaspec.spec.storage import log as spec
 from kafkaspec.spec.storage.leader_epochs import Entry
 from kafkaspec.spec.storage.transaction_index import AbortedTransaction
 
-NO_TIMESTAMP = UNKNOWN = -1
+UNKNOWN = -1
 DELETED, SNAPSHOT = ".deleted", ".snapshot"
-EPOCH_AT, EPOCH_END = 12, 16
-"""where a batch's leader epoch stands"""
 
 
 class LogError(Exception):
@@ -170,7 +168,7 @@ class AppendInfo:
         return self.last_offset - self.first_offset + 1 if min(self.first_offset, self.last_offset) >= 0 else 0
 
 
-class Fetched(NamedTuple):
+class FetchResult(NamedTuple):
     """What a read gives. `aborted` is None for a reader who did not ask."""
 
     place: Place
@@ -384,7 +382,7 @@ class UnifiedLog:
             data, offset, placed = bytearray(records[: new[-1].position + new[-1].size]), self.log_end, []
             for h in new:
                 data[h.position : h.position + 8] = offset.to_bytes(8, "big")
-                data[h.position + EPOCH_AT : h.position + EPOCH_END] = leader_epoch.to_bytes(4, "big")
+                data[h.position + EPOCH_AT : h.position + MAGIC_AT] = leader_epoch.to_bytes(4, "big")
                 placed.append(h._replace(base_offset=offset, leader_epoch=leader_epoch))
                 offset += h.last_offset_delta + 1
             return self._append(bytes(data), placed, self._info(placed, None), origin, guard, version)
@@ -764,7 +762,7 @@ class UnifiedLog:
 
     # ---- reads
 
-    def read(self, offset: int, max_length: int, isolation: str, min_one_message: bool) -> Fetched:
+    def read(self, offset: int, max_length: int, isolation: str, min_one_message: bool) -> FetchResult:
         """Bytes from an offset on, below the isolation's bound. Raises OffsetOutOfRange, IllegalArgument.
         [LOG-21, LOG-23, LOG-24, LOG-26]"""
         if offset < self.log_start:
@@ -781,7 +779,7 @@ class UnifiedLog:
             raise OffsetOutOfRange(f"{offset} is not in the log up to {self.log_end}")
         nothing: list[AbortedTxn] | None = [] if committed else None
         if offset >= bound.offset:
-            return Fetched(bound if offset == bound.offset else self._find(offset), b"", False, nothing)
+            return FetchResult(bound if offset == bound.offset else self._find(offset), b"", False, nothing)
         with self._disk_errors():
             for base in self.bases[n:]:
                 segment = self.segments[base]
@@ -791,8 +789,10 @@ class UnifiedLog:
                     continue
                 data = segment.data()[found.position : found.position + found.bytes] if found.bytes else b""
                 aborted = self._aborted(base, offset, found.position, found.bytes) if committed else None
-                return Fetched(Place(found.offset, base, found.position), data, found.first_entry_incomplete, aborted)
-        return Fetched(self.end, b"", False, None)
+                return FetchResult(
+                    Place(found.offset, base, found.position), data, found.first_entry_incomplete, aborted
+                )
+        return FetchResult(self.end, b"", False, None)
 
     def _aborted(self, base: int, offset: int, position: int, size: int) -> list[AbortedTxn]:
         """[LOG-25]"""

@@ -20,7 +20,6 @@ from kafkaspec.spec.common.log_contents import (
     Batch,
     BatchToReplicate,
     Effect,
-    Ended,
     KeyValue,
     Log,
     Mark,
@@ -42,6 +41,7 @@ from kafkaspec.spec.common.log_contents import (
     without_snapshots,
 )
 from kafkaspec.spec.common.log_shown import AbortedTransaction, LogAppendInfo, info
+from kafkaspec.spec.common.producers import EndedTransaction
 from kafkaspec.spec.common.segment_contents import IndexState, Segment, inactive, indexed, placed, room
 from kafkaspec.spec.storage import producer_state, transaction_index
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned
@@ -51,29 +51,13 @@ READING, ROLLING, UNIFIED_LOG, LOCAL_LOG = contents.READING, contents.ROLLING, c
 ERRORS = "org.apache.kafka.common.errors"
 
 RECORD_TOO_LARGE = Refused("LOG-3", f"{ERRORS}.RecordTooLargeException")
-
-
 BATCH_TOO_LARGE = Refused("LOG-4", f"{ERRORS}.RecordBatchTooLargeException")
-
-
 NOT_FROM_ZERO = Refused("LOG-2", "org.apache.kafka.common.InvalidRecordException")
-
-
 OUT_OF_ORDER = Refused("LOG-11", "org.apache.kafka.storage.internals.log.OffsetsOutOfOrderException")
-
-
 UNEXPECTED_OFFSET = Refused("LOG-11", "org.apache.kafka.server.storage.log.UnexpectedAppendOffsetException")
-
-
 CORRUPT = Refused("LOG-13", f"{ERRORS}.CorruptRecordException")
-
-
 OUT_OF_SERVICE = Refused("LOG-37", STORAGE_EXCEPTION)
-
-
 OTHER_TOPIC = Refused("LOG-45", f"{ERRORS}.InconsistentTopicIdException")
-
-
 CORRUPT_END = Refused("LOG-46", f"{ERRORS}.CorruptRecordException")
 
 
@@ -192,12 +176,12 @@ def appended(
         log = rolled(log, new[0].base_offset, fails)
         if log.offline:
             return Step(log, OUT_OF_SERVICE)
-    state, ended = log.producers, list[Ended]()
+    state, ended = log.producers, list[EndedTransaction]()
     for b in new:
         state, outcome = contents.append_to_producers(state, b, origin, version, guard)
         if isinstance(outcome, Refused):
             return Step(log, outcome)
-        if isinstance(outcome, Ended):
+        if isinstance(outcome, EndedTransaction):
             ended.append(outcome)
         elif outcome is not None:
             _, _, first, last, timestamp = outcome["duplicate"]
@@ -208,7 +192,7 @@ def appended(
     log = high_watermark_within(
         replace(log.with_active(with_batches(log.active, new)), log_end=new[-1].last_offset + 1)
     )
-    aborted = [e for e in ended if e.aborted]
+    aborted = [e for e in ended if e.is_aborted]
     opened = [(first, i) for first, i in state.opened.items()]
     at = log.producers.end
     for n, e in enumerate(ended):
@@ -218,7 +202,7 @@ def appended(
         entry = transaction_index.AbortedTransaction(
             e.producer_id, e.first_offset, e.last_offset, min(others, default=e.last_offset + 1)
         )
-        if e.aborted and fails == "txnIndex":
+        if e.is_aborted and fails == "txnIndex":
             return failed(replace(log, producers=replace(state, end=at)))
         if e in aborted:
             log = log.with_active(replace(log.active, aborted=(*log.active.aborted, entry)))
@@ -425,9 +409,8 @@ def between_batches(log: Log) -> bool:
 @states()
 def in_order(log: Log) -> bool:
     """LOG-22: The log start is at most the last stable offset, that at most the high watermark, that at most the log
-    end;
-    the recovery point is at most the log end. It is so as long as the log start and the high watermark stand between
-    batches: within one LOG-18 can take the high watermark and the last stable offset below the log start.
+    end; the recovery point is at most the log end. It is so as long as the log start and the high watermark stand
+    between batches: within one LOG-18 can take the high watermark and the last stable offset below the log start.
     [{BOUNDS}; KAFKA-9491, KAFKA-12153]"""
     return log.last_stable <= log.high_watermark.offset <= log.log_end and (
         log.log_start <= log.last_stable or not between_batches(log)

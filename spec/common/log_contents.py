@@ -29,6 +29,7 @@ from kafkaspec.spec.common import producers
 from kafkaspec.spec.common import segment_contents as contents
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import NO_TIMESTAMP
+from kafkaspec.spec.common.producers import EndedTransaction
 from kafkaspec.spec.common.segment_contents import OVERHEAD, Record, Segment, TimeEntry, resized, varint_size
 from kafkaspec.spec.storage import leader_epochs, producer_state
 from kafkaspec.spec.storage import segment as segments
@@ -38,10 +39,9 @@ UNIFIED_LOG = "UnifiedLog, Kafka 4.3.0"
 LOCAL_LOG = "LocalLog, Kafka 4.3.0"
 CHAPTER = "Kafka Internals, ch. 03"
 APPENDING = f"{CHAPTER}, 'The append path (leader)'"
-ROLLING = f"{CHAPTER}, 'Segment rolling'"
-READING = f"{CHAPTER}, 'The read / fetch-by-offset path'"
+ROLLING, READING = segments.ROLLING, contents.READING
 BOUNDS = f"{CHAPTER}, 'Offset boundaries: LSO, LEO, HW, recovery point'"
-FAILURES = f"{CHAPTER}, 'Failure modes, edge cases & recovery'"
+FAILURES = contents.FAILURES
 PRODUCERS = not_modelled("the model has no producers: see PSM")
 
 data_batch = inspect.unwrap(producer_state.produce)
@@ -403,18 +403,9 @@ def epochs_cut(log: Log, *, end: int | None = None, start: int | None = None) ->
 
 
 # ---- producers -------------------------------------------------------------------------------------------------------
-class Ended(NamedTuple):
-    """A transaction that a batch ended."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    aborted: bool
-
-
 def append_to_producers(
     state: producers.State, b: Batch, origin: producers.Origin, version: int = producers.UNKNOWN_VERSION, guard: int = 0
-) -> tuple[producers.State, Refused | producers.Duplicate | Ended | None]:
+) -> tuple[producers.State, Refused | producers.Duplicate | EndedTransaction | None]:
     """The producers after a batch, and what came of it."""
     if b.producer_id < 0:
         return state, None
@@ -424,10 +415,7 @@ def append_to_producers(
             state, b.producer_id, origin, "ABORT" if b.kind == "abort" else "COMMIT", b.coordinator_epoch,
             b.producer_epoch, b.last_offset, timestamp, version,
         )  # fmt: skip
-        if isinstance(step.result, Refused) or step.result is None:
-            return step.state, step.result
-        e = step.result
-        return step.state, Ended(e.producer_id, e.first_offset, e.last_offset, e.is_aborted)
+        return step.state, step.result
     last = (b.base_sequence + len(b.records) - 1) % producers.SEQUENCES
     step = data_batch(
         state, b.producer_id, origin, b.producer_epoch, b.base_sequence, last, b.base_offset, b.last_offset, timestamp,

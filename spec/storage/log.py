@@ -194,6 +194,7 @@ def roll(state: Log) -> Step[Log, int]:
     "LOG-8",
     "LOG-1",
     "LOG-4",
+    "LOG-5",
     "LOG-9",
     "LOG-14",
     "LOG-36",
@@ -263,7 +264,7 @@ LENGTH_END = 12
 start_verification = inspect.unwrap(producer_state.start_verification)
 
 
-@machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-14", "LOG-44")
+@machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-5", "LOG-14", "LOG-44")
 @require(lambda state: state.log_end < 2**62 - 2**32, "LOG-2 the log end stays far from the end of a long")
 @appends
 def append_end_txn_marker(
@@ -288,7 +289,7 @@ def append_end_txn_marker(
     return appended(state, [batch_of(b)], said, "COORDINATOR", fail_at, transaction_version, 0)
 
 
-@machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1", "LOG-44")
+@machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1", "LOG-5", "LOG-44")
 @require(few, "LOG-11 a batch of at most a thousand records")
 @appends
 def append_as_follower(
@@ -302,7 +303,7 @@ def append_as_follower(
 
 
 @machine.operation(
-    "appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1", "LOG-44", "LOG-46"
+    "appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1", "LOG-5", "LOG-44", "LOG-46"
 )
 @require(lambda batches: 0 < len(batches) <= 10 and all(map(is_batch, batches)), "LOG-11 one to ten batches")
 @require(apart, "LOG-11 batches that a leader can have")
@@ -587,7 +588,7 @@ def below(bound: Mark, result: object) -> bool:
     return not isinstance(result, FetchDataInfo) or all(b.last_offset < bound.offset for b in result.batches)
 
 
-@machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-26")
+@machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-25", "LOG-26")
 @in_service
 @keeps_order
 @states(without={"LOG-26": ONE_CALL, "LOG-21": A_QUESTION, "LOG-23": not_modelled("the model's offsets have no holes")})

@@ -14,7 +14,7 @@ from kafkaspec.contract.machine import Driver, Machine, Step
 from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage.leader_epochs import EpochEnd
-from kafkaspec.impl.storage.log import AppendInfo, Fetched, Place, UnifiedLog
+from kafkaspec.impl.storage.log import AppendInfo, FetchResult, Place, UnifiedLog
 from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError, ProducerStateManager
 from kafkaspec.impl.storage.segment import CorruptRecord, Header, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
@@ -256,20 +256,20 @@ def _start_without_point(self: UnifiedLog, offset: int) -> bool:
 
 
 # ---- reads
-def _reads_below(self: UnifiedLog, offset: int, *rest: Any) -> Fetched:
+def _reads_below(self: UnifiedLog, offset: int, *rest: Any) -> FetchResult:
     return Sound.read(self, max(offset, self.log_start), *rest)
 
 
-def _stops_at_a_hole(self: UnifiedLog, offset: int, most: int, isolation: str, one: bool) -> Fetched:
+def _stops_at_a_hole(self: UnifiedLog, offset: int, most: int, isolation: str, one: bool) -> FetchResult:
     """A hole at a segment's end is taken for the end of the log."""
     found = Sound.read(self, offset, most, isolation, one)
     n = self._from(offset)
     if n >= 0 and found.place.segment > self.bases[n] and found.records:
-        return Fetched(self.end, b"", False, None)
+        return FetchResult(self.end, b"", False, None)
     return found
 
 
-def _whole_segment(self: UnifiedLog, offset: int, most: int, isolation: str, one: bool) -> Fetched:
+def _whole_segment(self: UnifiedLog, offset: int, most: int, isolation: str, one: bool) -> FetchResult:
     """A reader up to the high watermark is given the rest of the segment."""
     other = "LOG_END" if isolation == "HIGH_WATERMARK" and offset < self.high_watermark.offset else isolation
     return Sound.read(self, offset, most, other, one)
@@ -281,7 +281,7 @@ def _aborted_below(self: UnifiedLog, base: int, offset: int, position: int, size
     return list(found.aborted_transactions)
 
 
-def _nowhere_at_the_bound(self: UnifiedLog, *args: Any) -> Fetched:
+def _nowhere_at_the_bound(self: UnifiedLog, *args: Any) -> FetchResult:
     found = Sound.read(self, *args)
     return found if found.records else found._replace(place=Place(found.place.offset))
 
@@ -852,7 +852,7 @@ def _start_stays(self: UnifiedLog, offset: int) -> bool:
     return cut
 
 
-def _first_entry_alone(self: UnifiedLog, *args: Any) -> Fetched:
+def _first_entry_alone(self: UnifiedLog, *args: Any) -> FetchResult:
     return Sound.read(self, *args)._replace(first_entry_incomplete=False)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Outside, Refused, Step
 from kafkaspec.contract.recording import manifest
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
@@ -34,11 +35,6 @@ def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
-@pytest.mark.clause("LOG-1")
-@pytest.mark.clause("LOG-10")
-@pytest.mark.clause("LOG-25")
-@pytest.mark.clause("LOG-31")
-@pytest.mark.clause("LOG-42")
 def test_long_walks_cover_every_operation() -> None:
     covered = walked(machine, impl.Driver, seeds=20, steps=150)
     refused = covered.refusals.keys()
@@ -52,14 +48,12 @@ def test_long_walks_cover_every_operation() -> None:
 
 @a_row_of_verify
 @pytest.mark.parametrize("checked", MODELS, ids=lambda c: f"{c.model.__name__}-{c.distinct}")
-@pytest.mark.clause("LOG-22")
 def test_models_are_explored_as_pinned(checked: Any) -> None:
     assert checked.run().why == ""
 
 
 @a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.loaded.name)
-@pytest.mark.clause("LOG-35")
 def test_proofs_hold_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()
@@ -101,16 +95,24 @@ LONG = [KeyValue("k", "v" * 400)]
 
 
 class History:
-    """A log of the spec, call by call."""
+    """A log of the spec, call by call, and the implementation beside it."""
 
     def __init__(self, **init: Any) -> None:
         self.log: Log = machine.initial(**init)
+        self.driver = impl.Driver()
+        self.driver.reset(init)
 
     def __call__(self, op: str, /, **arguments: Any) -> Any:
         step = machine.apply(self.log, op, arguments)
         assert isinstance(step, Step), step
+        assert outcome(self.driver.apply(op, arguments)) == outcome(step.result), op
         self.log = step.state
+        assert self.driver.observe() == machine.observe(self.log), op
         return step.result
+
+    def marker(self, producer_id: int, type: str = "ABORT", **more: Any) -> Any:
+        numbers = {"producer_epoch": 0, "coordinator_epoch": 0, "transaction_version": 0, "timestamp": 0}
+        return self("appendEndTxnMarker", **numbers, **{"leader_epoch": 0} | more, producer_id=producer_id, type=type)
 
     def outside(self, name: str, **arguments: Any) -> Outside:
         step = machine.apply(self.log, name, arguments)
@@ -261,12 +263,57 @@ def test_an_open_transaction_bounds_readers_of_committed_records() -> None:
     h("updateHighWatermark", offset=2)
     assert h.log.last_stable == 1
     assert [b["baseOffset"] for b in h.read(0, "TXN_COMMITTED")["batches"]] == [0]
-    marker = {"producer_id": 1, "producer_epoch": 0, "type": "ABORT", "coordinator_epoch": 0, "transaction_version": 0}
-    h("appendEndTxnMarker", **marker, timestamp=0, leader_epoch=0)
+    h.marker(1)
     assert h.log.last_stable == 1
     h("updateHighWatermark", offset=3)
     assert h.log.last_stable == 3
     assert h.read(0, "TXN_COMMITTED")["abortedTransactions"] == [{"producerId": 1, "firstOffset": 1}]
+
+
+def transactional(producer_id: int, base_sequence: int = 0) -> dict[str, Any]:
+    return {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": base_sequence, "transactional": True}
+
+
+@pytest.mark.clause("LOG-10")
+def test_an_aborted_transaction_is_in_the_index_of_its_marker_s_segment() -> None:
+    h = History(segment_bytes=600)
+    h.leader(**transactional(1))
+    h.leader(LONG, **transactional(2))
+    h.leader(**transactional(3))
+    assert h.bases == [0, 2]
+    h.marker(2)
+    h.marker(1)
+    h.marker(3, "COMMIT")
+    assert [[(*e,) for e in s.aborted] for s in h.log.segments] == [[], [(2, 1, 3, 0), (1, 0, 4, 2)]]
+    h.leader(**transactional(1, 1))
+    h.marker(1)
+    assert (*h.log.segments[-1].aborted[-1],) == (1, 6, 7, 8)  # no other is open
+
+
+@pytest.mark.clause("LOG-25")
+def test_a_committed_read_is_told_the_aborted_transactions_up_to_the_next_entry_of_the_index() -> None:
+    h = History(segment_bytes=600, index_interval_bytes=0)
+    h.leader(**transactional(1))
+    h.leader(**transactional(2))
+    h.marker(1)
+    h.leader(LONG)
+    assert len(h.bases) == 2
+    h.marker(2)
+    h.leader(**transactional(1, 1))
+    h.marker(1)
+    h("updateHighWatermark", offset=h.log.log_end)
+
+    def told(offset: int, length: int, isolation: str = "TXN_COMMITTED") -> Any:
+        return h.read(offset, isolation, length)["abortedTransactions"]
+
+    first = {"producerId": 1, "firstOffset": 0}
+    second = {"producerId": 2, "firstOffset": 1}
+    assert told(0, 1) == [first]  # the second one begins where the range ends
+    assert told(0, 10_000) == [first, second]  # to the next segment; the second one's marker is there
+    assert told(3, 1) == [second]
+    assert told(3, 10_000) == [second]
+    assert told(5, 10_000) == [{"producerId": 1, "firstOffset": 5}]  # to the log end
+    assert told(0, 10_000, "LOG_END") is None
 
 
 @pytest.mark.clause("LOG-21")
@@ -323,8 +370,19 @@ def test_truncation_takes_the_whole_batch_around_the_offset() -> None:
     assert h("endOffsetForEpoch", leader_epoch=7) is None
 
 
-@pytest.mark.clause("LOG-30")
 @pytest.mark.clause("LOG-31")
+def test_producers_after_a_truncation_are_those_of_a_snapshot_and_what_stands_behind_it() -> None:
+    h = History(segment_bytes=1000)
+    for n in range(6):
+        h.leader(LONG, producer_id=1 + n % 2, producer_epoch=0, base_sequence=n // 2)
+    h.leader(producer_id=3, producer_epoch=0, base_sequence=0)
+    assert (h.bases, list(h.log.producers.snapshots)) == ([0, 2, 4, 6], [2, 4, 6])
+    assert h("truncateTo", offset=5) is True
+    assert list(h.log.producers.snapshots) == [2, 4, 5]
+    assert {i: p.batches[-1].last_sequence for i, p in h.log.producers.producers.items()} == {1: 2, 2: 1}
+
+
+@pytest.mark.clause("LOG-30")
 def test_a_full_truncation_lifts_the_high_watermark() -> None:
     h = History()
     h.leader(producer_id=1, producer_epoch=0, base_sequence=0)
@@ -399,8 +457,7 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: 
     h.leader(producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     h("assignTopicId", topic_id="jpgNOlw2QPyNuJQPDpnMMA")
     before = h.log.log_end
-    marker = {"producer_id": 1, "producer_epoch": 0, "type": "ABORT", "coordinator_epoch": 0, "transaction_version": 0}
-    refused = h("appendEndTxnMarker", **marker, timestamp=0, leader_epoch=1, fail_at=effect)
+    refused = h.marker(1, leader_epoch=1, fail_at=effect)
     assert refused.clause == "LOG-37"
     assert (h.log.log_end > before) == (effect in ("txnIndex", "flush"))
     assert h.leader().clause == "LOG-37"
@@ -409,6 +466,22 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: 
     h("crashAndReopen", log_start_offset=0, recovery_point=0)
     assert not isinstance(h.leader(), Refused)
     assert more in (0, 2)
+
+
+@pytest.mark.clause("LOG-42")
+def test_a_log_that_was_closed_is_as_it_was_but_for_its_high_watermark() -> None:
+    h = History(segment_bytes=600)
+    h.leader(LONG, **transactional(1))
+    h.leader(LONG, leader_epoch=3)
+    h.leader(THREE, leader_epoch=3)
+    h("truncateTo", offset=4)
+    h("updateHighWatermark", offset=2)
+    before = h.log
+    h("closeAndReopen", log_start_offset=0, recovery_point=0)
+    assert [s.batches for s in h.log.segments] == [s.batches for s in before.segments]
+    assert (h.log.epochs, list(h.log.producers.producers)) == (before.epochs, [1])
+    assert list(h.log.producers.snapshots) == [1, 2]
+    assert (before.log_end, h.log.log_end, h.log.recovery_point, h.log.high_watermark.offset) == (4, 2, 2, 0)
 
 
 @pytest.mark.clause("LOG-43")
@@ -569,7 +642,7 @@ def test_a_crash_before_any_write_loses_nothing_below_the_recovery_point() -> No
             assert found == [f"k{n}" for n in range(again.log_start, again.log_end)]
 
 
-class Watched(SimulatedDisk):
+class WatchedDisk(SimulatedDisk):
     """A disk that has somebody look before each write."""
 
     look: Callable[[], None] = staticmethod(lambda: None)
@@ -583,7 +656,7 @@ class Watched(SimulatedDisk):
 @pytest.mark.clause("LOG-22")
 @pytest.mark.clause("LOG-33")
 def test_readers_between_any_two_writes_see_no_gap() -> None:
-    disk = Watched()
+    disk = WatchedDisk()
     log = opened(disk)
     looks = 0
 
@@ -601,7 +674,7 @@ def test_readers_between_any_two_writes_see_no_gap() -> None:
 
 @pytest.mark.clause("LOG-37")
 def test_a_disk_that_refuses_any_write_takes_the_log_out_of_service() -> None:
-    class Full(SimulatedDisk):
+    class FullDisk(SimulatedDisk):
         left = 10_000
 
         def _step(self, path: str) -> None:
@@ -611,7 +684,7 @@ def test_a_disk_that_refuses_any_write_takes_the_log_out_of_service() -> None:
             super()._step(path)
 
     for left in range(steps() - 12):
-        disk = Full()
+        disk = FullDisk()
         log = opened(disk)
         disk.left = left
         with pytest.raises(StorageError):
