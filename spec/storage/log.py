@@ -125,8 +125,8 @@ clause(
     through (LOG-3, LOG-11, LOG-12, LOG-13); offsets are assigned; leader epochs are assigned, and in their file
     (LOG-14); the size is checked (LOG-4); the log rolls if need be (LOG-5, LOG-6); the producers are asked (LOG-8,
     LOG-9); the batches are written; the log end rises; the producer state takes the batches in; the transaction index
-    is written; the first unstable offset moves; the log is flushed if so much is unflushed (LOG-36). [{APPENDING};
-    {UNIFIED_LOG}]""",
+    is written; the first unstable offset moves; the log is flushed if flush.messages are unflushed (LOG-36).
+    [{APPENDING}; {UNIFIED_LOG}]""",
 )
 
 
@@ -529,10 +529,10 @@ def truncate_fully_and_start_at(state: Log, offset: Offset, log_start_offset: Of
 def delete_old_segments(state: Log) -> Step[Log, Count]:
     """Retention: how many segments were deleted.
 
-    LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete, as many from
-    the first on as leave at least retention.bytes, if the log has at least so many; then those whose largest timestamp
-    is more than retention.ms ago. A limit of -1 deletes nothing. [{CHAPTER}, 'Configuration reference'; {UNIFIED_LOG};
-    KIP-107; KAFKA-7400]
+    LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete and the log has
+    at least retention.bytes, as many from the first on as leave at least retention.bytes; then, with that policy, those
+    whose largest timestamp is more than retention.ms ago. A limit of -1 deletes nothing. [{CHAPTER}, 'Configuration
+    reference'; {UNIFIED_LOG}; KIP-107; KAFKA-7400]
     """
     start = state.log_start
     bases = [s.base_offset for s in state.segments]

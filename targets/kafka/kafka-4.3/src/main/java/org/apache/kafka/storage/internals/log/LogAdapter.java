@@ -1,5 +1,7 @@
 package org.apache.kafka.storage.internals.log;
 
+import static org.apache.kafka.storage.internals.log.SegmentAdapter.object;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
@@ -555,14 +557,6 @@ public final class LogAdapter implements Adapter {
             "firstUnstableOffset", log.firstUnstableOffset().orElse(null), "recoveryPoint", log.recoveryPoint(),
             "segments", segments, "leaderEpochs", epochs, "producers", known, "snapshots", new ArrayList<>(snapshots),
             "abortedTxns", aborted, "topicId", log.topicId().map(Uuid::toString).orElse(null), "files", files);
-    }
-
-    private static Map<String, Object> object(Object... pairs) {
-        Map<String, Object> out = new LinkedHashMap<>();
-        for (int n = 0; n < pairs.length; n += 2) {
-            out.put((String) pairs[n], pairs[n + 1]);
-        }
-        return out;
     }
 
     @Override
