@@ -7,7 +7,7 @@ UnifiedLog and LocalLog, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, not_modelled, states
 from kafkaspec.contract.codec import replace
@@ -25,14 +25,13 @@ from kafkaspec.spec.common.log_contents import (
     Mark,
     batch_of,
     epochs_cut,
-    files_of,
+    given_up,
     high_watermark_within,
     id_in_file,
     id_is_missing,
     new_segment,
     place_of,
     rebuilt,
-    removed,
     should_roll,
     take_snapshot,
     unstable,
@@ -84,7 +83,7 @@ def rolled(log: Log, expected: int, fails: Effect | None = None) -> Log:
     base = max(expected, log.log_end)
     made = new_segment(log.config, base, log.now)
     if log.active.base_offset == base:
-        after = removed(log.with_active(made), files_of(log.active))
+        after = given_up(log.with_active(made), [log.active])
     else:
         after = replace(
             log.with_active(inactive(log.active)), segments=(*log.with_active(inactive(log.active)).segments, made)
@@ -245,6 +244,12 @@ def apart(batches: Sequence[BatchToReplicate]) -> bool:
     return made[-1].last_offset - made[0].base_offset <= INT_MAX and all(
         x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made)
     )
+
+
+def is_readable(log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate]) -> bool:
+    """Whether batches that begin below the log end can be named: Kafka's message has offsets of all that came."""
+    passed_over = dropwhile(lambda b: b.leader_epoch <= leader_epoch, batches)
+    return batches[0].base_offset >= log.log_end or not any(b.damaged for b in passed_over)
 
 
 def epochs_hold(log: Log, batches: Sequence[BatchToReplicate]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
@@ -44,6 +44,7 @@ BOUNDS = f"{CHAPTER}, 'Offset boundaries: LSO, LEO, HW, recovery point'"
 FAILURES = contents.FAILURES
 PRODUCERS = not_modelled("the model has no producers: see PSM")
 
+start_verification = inspect.unwrap(producer_state.start_verification)
 data_batch = inspect.unwrap(producer_state.produce)
 end_transaction = inspect.unwrap(producer_state.end_transaction)
 should_roll = inspect.unwrap(segments.should_roll)
@@ -51,6 +52,9 @@ truncate_segment = inspect.unwrap(segments.truncate_to)
 take_snapshot = inspect.unwrap(producer_state.take_snapshot)
 truncate_and_reload = inspect.unwrap(producer_state.truncate_and_reload)
 """the operations of other subsystems, without their contracts: those hold where they stand"""
+
+LENGTH_END = 12
+"""the length of a batch is in its first 12 bytes"""
 
 
 # ---- batches ---------------------------------------------------------------------------------------------------------
@@ -328,19 +332,27 @@ def snapshot_files(state: producers.State, offsets: Sequence[int] | None = None)
 
 
 @states(without=not_modelled("which names files have until they go decides nothing that a reader sees"))
-def removed(log: Log, files: dict[str, int]) -> Log:
-    """The log after these files were given up.
+def removed(log: Log, files: dict[str, int], names: Iterable[str] = ()) -> Log:
+    """The log after these files were given up; of a segment any that has one of these names goes, when they go.
 
     LOG-34: The files of a segment that is deleted get the suffix .deleted at once, so that no load takes them for the
     log's, and are removed file.delete.delay.ms later, for a reader may still have them; so does the snapshot at its
-    base offset. [{LOCAL_LOG}; {UNIFIED_LOG}]
+    base offset. What is removed goes by the names: a later segment with the same base offset that was deleted in
+    between loses its files with those of the first. [{LOCAL_LOG}; {UNIFIED_LOG}]
     """
     if not files:
         return log
     renamed = {f"{name}.deleted": size for name, size in files.items()}
     due = log.now + log.config.file_delete_delay_ms
-    after = replace(log, removed=Frozen({**log.removed, **renamed}), removals=(*log.removals, (due, tuple(renamed))))
+    going = (due, tuple(dict.fromkeys([*renamed, *(f"{name}.deleted" for name in names)])))
+    after = replace(log, removed=Frozen({**log.removed, **renamed}), removals=(*log.removals, going))
     return passed(after) if due <= log.now else after
+
+
+def given_up(log: Log, gone: Sequence[Segment]) -> Log:
+    """The log after the files of these segments were given up."""
+    names = [f"{s.base_offset:020}{end}" for s in gone for end in (".log", ".txnindex")]
+    return removed(log, {k: v for s in gone for k, v in files_of(s).items()}, names)
 
 
 def passed(log: Log) -> Log:
@@ -355,7 +367,7 @@ def without_segments(log: Log, gone: Sequence[Segment]) -> Log:
     """The log without these segments."""
     bases = {s.base_offset for s in gone}
     kept = tuple(s for s in log.segments if s.base_offset not in bases)
-    return removed(replace(log, segments=kept), {k: v for s in gone for k, v in files_of(s).items()})
+    return given_up(replace(log, segments=kept), gone)
 
 
 def without_snapshots(log: Log, bases: Sequence[int]) -> Log:

@@ -59,6 +59,7 @@ from kafkaspec.spec.common.log_changes import (
     has_room,
     high_watermark_set,
     is_batch,
+    is_readable,
     of_producer,
     replicated,
     rolled,
@@ -234,7 +235,7 @@ def append_as_leader(
     """
     guard = 0
     if transactional:
-        step = start_verification(state.producers, producer_id, base_sequence, producer_epoch, False)
+        step = contents.start_verification(state.producers, producer_id, base_sequence, producer_epoch, False)
         if isinstance(step.result, Refused):
             return Step(state, step.result)
         state, guard = replace(state, producers=step.state), step.result
@@ -246,7 +247,7 @@ def append_as_leader(
         return Step(state, NOT_FROM_ZERO)
     if size > state.config.max_message_bytes:
         return Step(state, RECORD_TOO_LARGE)
-    if trailing_zeros and trailing_bytes >= LENGTH_END:
+    if trailing_zeros and trailing_bytes >= contents.LENGTH_END:
         return Step(state, CORRUPT_END)
     if state.offline:
         return Step(state, OUT_OF_SERVICE)
@@ -257,11 +258,6 @@ def append_as_leader(
     new = batch_of(b)
     said = info(state, new.base_offset, new.last_offset, timestamp, size, None)
     return appended(state, [new], said, "CLIENT", fail_at, producers.UNKNOWN_VERSION, guard)
-
-
-LENGTH_END = 12
-"""the length of a batch is in its first 12 bytes"""
-start_verification = inspect.unwrap(producer_state.start_verification)
 
 
 @machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-5", "LOG-14", "LOG-44")
@@ -307,6 +303,10 @@ def append_as_follower(
 )
 @require(lambda batches: 0 < len(batches) <= 10 and all(map(is_batch, batches)), "LOG-11 one to ten batches")
 @require(apart, "LOG-11 batches that a leader can have")
+@require(
+    lambda state, leader_epoch, batches: is_readable(state, leader_epoch, batches),
+    "LOG-12 what is passed over is not damaged, where the append is refused for its offsets",
+)
 @require(
     lambda state, batches: epochs_hold(state, batches), "LOG-11 a producer's epochs do not fall from batch to batch"
 )

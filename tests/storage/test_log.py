@@ -226,6 +226,8 @@ def test_higher_epochs_are_passed_over_and_damage_is_refused() -> None:
     assert h("appendBatchesAsFollower", leader_epoch=2, batches=batches[1:])["numMessages"] == 0
     damaged = [BatchToReplicate(1, 0, tuple(A), 1, damaged=True)]
     assert h("appendBatchesAsFollower", leader_epoch=2, batches=damaged).clause == "LOG-13"
+    below = [batches[0], BatchToReplicate(1, 0, tuple(A), 3, damaged=True)]
+    assert h.outside("appendBatchesAsFollower", leader_epoch=2, batches=below).clause == "LOG-12"
 
 
 @pytest.mark.clause("LOG-15")
@@ -423,6 +425,25 @@ def test_retention_goes_from_the_first_segment_on_up_to_the_high_watermark() -> 
     h("updateHighWatermark", offset=1)
     assert h("deleteOldSegments") == 1
     assert h.bases == [1]
+
+
+@pytest.mark.clause("LOG-34")
+def test_what_was_given_up_goes_by_its_name() -> None:
+    """With the segment that was deleted first, the files of the later one of the same base offset."""
+    h = History(file_delete_delay_ms=1000)
+    h.leader()
+    h("roll")
+    h("truncateTo", offset=0)
+    h("advance", ms=1)
+    h.leader()
+    h("roll")
+    h.leader(**transactional(1))
+    h.marker(1)
+    h("truncateFullyAndStartAt", offset=0)
+    given_up = {f"{n:020}{end}.deleted" for n, end in ((0, ".log"), (1, ".log"), (1, ".txnindex"))}
+    assert {n for n in h.log.removed if "snapshot" not in n} == given_up
+    h("advance", ms=999)
+    assert {n for n in h.log.removed if "snapshot" not in n} == {"00000000000000000000.log.deleted"}
 
 
 @pytest.mark.clause("LOG-39")
