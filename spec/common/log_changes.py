@@ -389,9 +389,17 @@ def aborted_in(log: Log, n: int, offset: int, position: int, size: int) -> list[
     bytes, or without one to the next segment, or to the log end. The transaction indexes are asked from the segment on
     that gave the bytes, as TXI-6 says. [{READING}; {LOCAL_LOG}]
     """
-    behind = [e.offset for e in log.segments[n].offsets if e.position >= position + size]
-    rest = log.segments[n + 1 :]
-    upper = behind[0] if behind else rest[0].base_offset if rest else log.log_end
+    entry = next((e for e in log.segments[n].offsets if e.position >= position + size), None)
+    return aborted_up_to(log, n, offset, behind(log, n) if entry is None else entry.offset)
+
+
+def behind(log: Log, n: int) -> int:
+    """Where segment `n` ends: at the next one, or the log end."""
+    return log.segments[n + 1].base_offset if n + 1 < len(log.segments) else log.log_end
+
+
+def aborted_up_to(log: Log, n: int, offset: int, upper: int) -> list[AbortedTransaction]:
+    """The aborted transactions that overlap these offsets, by the transaction indexes from segment `n` on."""
     out: list[AbortedTransaction] = []
     for s in log.segments[n:]:
         found = transaction_index.Index(s.base_offset, s.aborted).search(offset, upper)
@@ -402,6 +410,19 @@ def aborted_in(log: Log, n: int, offset: int, position: int, size: int) -> list[
 
 
 # ---- what holds
+def is_replayable(log: Log) -> bool:
+    """Whether no batch stands within a transaction of its producer that it is not of: producers refuse to read it."""
+    opened = set[int]()
+    for b in (b for s in log.segments for b in s.batches):
+        if b.control:
+            opened.discard(b.producer_id)
+        elif b.kind == "transactional":
+            opened.add(b.producer_id)
+        elif b.producer_id in opened:
+            return False
+    return True
+
+
 def between_batches(log: Log) -> bool:
     """Whether log start and high watermark stand where a batch begins, or at the log end."""
     for offset in (log.log_start, log.high_watermark.offset):

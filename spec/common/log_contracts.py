@@ -12,7 +12,7 @@ from typing import TypeVar
 from icontract import ensure, require
 
 from kafkaspec.contract.machine import Refused, Step
-from kafkaspec.spec.common.log_changes import in_order
+from kafkaspec.spec.common.log_changes import in_order, is_replayable
 from kafkaspec.spec.common.log_contents import Log
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -48,6 +48,9 @@ flushed_alone = ensure(
         or after.recovery_point == after.active.base_offset
     ),
     "LOG-35 without a flush the recovery point rises to the log start at most; a roll flushes what is before it",
+)
+replayable = require(
+    lambda state: is_replayable(state), "LOG-31 no batch stands within a transaction of its producer that it is not of"
 )
 in_service = require(lambda state: not state.offline, "LOG-37 the directory is in service")
 

@@ -191,6 +191,11 @@ class FetchDataInfo:
     aborted_transactions: Annotated[list[AbortedTransaction] | None, governs("LOG-25")]
 
 
+def below(bound: Mark, result: object) -> bool:
+    """Whether all that was read is below a bound."""
+    return not isinstance(result, FetchDataInfo) or all(b.last_offset < bound.offset for b in result.batches)
+
+
 def nothing_at(mark: Mark, committed: bool) -> FetchDataInfo:
     return FetchDataInfo(mark.offset, mark.segment, mark.position, 0, False, [], [] if committed else None)
 

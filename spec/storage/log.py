@@ -93,13 +93,21 @@ from kafkaspec.spec.common.log_contents import (
     without_segments,
     without_snapshots,
 )
-from kafkaspec.spec.common.log_contracts import appends, flushed_alone, in_service, keeps_order, keeps_segments
+from kafkaspec.spec.common.log_contracts import (
+    appends,
+    flushed_alone,
+    in_service,
+    keeps_order,
+    keeps_segments,
+    replayable,
+)
 from kafkaspec.spec.common.log_shown import (
     FetchDataInfo,
     LogAppendInfo,
     OffsetAndEpoch,
     TimestampAndOffset,
     TopicPartition,
+    below,
     info,
     nothing_at,
     observe,
@@ -171,8 +179,6 @@ machine: Machine[Log] = Machine("log", initial, observe)
 
 
 # ---- rolling ---------------------------------------------------------------------------------------------------------
-
-
 @machine.operation("roll", "LOG-6", "LOG-7")
 @in_service
 @keeps_order
@@ -186,8 +192,6 @@ def roll(state: Log) -> Step[Log, int]:
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
-
-
 @machine.operation(
     "appendAsLeader",
     "LOG-2",
@@ -451,10 +455,9 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
 
 
 # ---- truncation, deletion --------------------------------------------------------------------------------------------
-
-
 @machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31")
 @states(without={"LOG-29": ONE_CALL})
+@replayable
 @keeps_order
 @keeps_segments
 @flushed_alone
@@ -583,11 +586,6 @@ def advance(state: Log, ms: Delay) -> Log:
 Isolation = Literal["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"]
 
 
-def below(bound: Mark, result: object) -> bool:
-    """Whether all that was read is below a bound."""
-    return not isinstance(result, FetchDataInfo) or all(b.last_offset < bound.offset for b in result.batches)
-
-
 @machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-25", "LOG-26")
 @in_service
 @keeps_order
@@ -706,6 +704,7 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
 
 # ---- a stop and a start ----------------------------------------------------------------------------------------------
 @machine.operation("closeAndReopen", "LOG-42", "LOG-44", "LOG-45", "LOG-47", kind="restart")
+@replayable
 @an_id
 @in_service
 @require(
@@ -740,6 +739,7 @@ def close_and_reopen(
 
 @machine.operation("crashAndReopen", "LOG-43", kind="crash")
 @reveals("LOG-14", "LOG-35")
+@replayable
 @require(
     lambda state, log_start_offset: state.segments[0].base_offset <= log_start_offset,
     "LDR-9 the log start that was checkpointed lies in the log",

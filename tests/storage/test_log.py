@@ -526,6 +526,17 @@ def test_a_closed_log_without_snapshots_knows_no_producers() -> None:
     assert (h.log.producers.producers, list(h.log.producers.snapshots)) == ({}, [1, 2])
 
 
+@pytest.mark.clause("LOG-31")
+def test_a_batch_within_a_transaction_that_it_is_not_of_cannot_be_read_again() -> None:
+    h = History()
+    h.leader(**transactional(1))
+    reopen = {"log_start_offset": 0, "recovery_point": 0}
+    h("closeAndReopen", **reopen, producer_snapshots_deleted=True)
+    h.leader(producer_id=1, producer_epoch=0, base_sequence=0)
+    assert h.outside("crashAndReopen", **reopen).clause == "LOG-31"
+    assert h.outside("truncateTo", offset=1).clause == "LOG-31"
+
+
 IDS = ("jpgNOlw2QPyNuJQPDpnMMA", "AAAAAAAAAAAAAAAAAAAAAQ")
 
 
