@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Outside, Refused, Step
@@ -20,7 +19,6 @@ from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.segment import CorruptRecord, headers
 from kafkaspec.judge.check import check
-from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.log import MODELS
 from kafkaspec.proofs.storage.log import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -29,10 +27,6 @@ from kafkaspec.spec.storage.log import machine
 from tests.layers import a_row_of_verify, walked
 
 # ---- the layers beside each other
-
-
-def test_impl_does_what_the_spec_says() -> None:
-    run_state_machine_as_test(state_machine(machine, impl.Driver))
 
 
 def test_long_walks_cover_every_operation() -> None:
