@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from kafkaspec.impl.common.disk import RealDisk
-from kafkaspec.impl.storage.log import LogConfig, UnifiedLog, encoded
+from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
+from kafkaspec.impl.storage.log_driver import encoded
 from kafkaspec.impl.storage.segment import headers
 from kafkaspec.spec.common.log_contents import BatchToReplicate, KeyValue
 

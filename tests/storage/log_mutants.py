@@ -13,6 +13,7 @@ from unittest.mock import patch
 from kafkaspec.contract.machine import Driver, Machine, Step
 from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.storage import log as impl
+from kafkaspec.impl.storage import log_driver
 from kafkaspec.impl.storage.leader_epochs import EpochEnd
 from kafkaspec.impl.storage.log import AppendInfo, FetchResult, Place, UnifiedLog
 from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError, ProducerStateManager
@@ -33,7 +34,7 @@ def _of(log: type[UnifiedLog]) -> Callable[[], Driver]:
     """The driver of a faulty log."""
 
     def make() -> Driver:
-        driver: Driver = type("FaultyDriver", (impl.Driver,), {"log_class": log})()
+        driver: Driver = type("FaultyDriver", (log_driver.Driver,), {"log_class": log})()
         return driver
 
     return make
@@ -466,7 +467,7 @@ def _lengths_of_seventeen(self: UnifiedLog, records: bytes, epoch: int, *rest: A
         return Sound.append_as_leader(self, records, epoch, *rest)
 
 
-class AnyName(impl.Driver):
+class AnyName(log_driver.Driver):
     def parse_topic_partition_name(self, name: str) -> Any:
         topic, _, number = name.rpartition("-")
         if topic and number.isdigit() and int(number) > 2**31 - 1:

@@ -14,7 +14,7 @@ from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Outside, Refused, Step
 from kafkaspec.contract.recording import manifest
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
-from kafkaspec.impl.storage import log as impl
+from kafkaspec.impl.storage import log_driver
 from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.segment import CorruptRecord, headers
@@ -30,7 +30,7 @@ from tests.layers import a_row_of_verify, walked
 
 
 def test_long_walks_cover_every_operation() -> None:
-    covered = walked(machine, impl.Driver, seeds=20, steps=150)
+    covered = walked(machine, log_driver.Driver, seeds=20, steps=150)
     refused = covered.refusals.keys()
     assert {
         "appendAsLeader LOG-3",
@@ -93,7 +93,7 @@ class History:
 
     def __init__(self, **init: Any) -> None:
         self.log: Log = machine.initial(**init)
-        self.driver = impl.Driver()
+        self.driver = log_driver.Driver()
         self.driver.reset(init)
 
     def __call__(self, op: str, /, **arguments: Any) -> Any:
@@ -503,7 +503,7 @@ def test_a_log_that_was_closed_is_as_it_was_but_for_its_high_watermark() -> None
 def test_sequence_numbers_wrap_when_they_are_read_again() -> None:
     b = BatchToReplicate(0, 0, tuple(THREE), 0, 7, 0, 2**31 - 2)
     disk = SimulatedDisk()
-    opened(disk).append_as_follower(impl.encoded(b), 0)
+    opened(disk).append_as_follower(log_driver.encoded(b), 0)
     again = opened(disk.crash(lambda _: True, lambda f: f.content), clean=False)
     assert [(x.first_seq, x.last_seq) for x in again.producers.producers[7].batches] == [(2**31 - 2, 0)]
 
@@ -605,7 +605,7 @@ CONFIG = LogConfig(
 
 
 def batch(key: str) -> bytes:
-    return impl.encoded(BatchToReplicate(0, 1_000_000, (KeyValue(key, "v" * 60),), -1))
+    return log_driver.encoded(BatchToReplicate(0, 1_000_000, (KeyValue(key, "v" * 60),), -1))
 
 
 def opened(disk: SimulatedDisk, **more: Any) -> UnifiedLog:
