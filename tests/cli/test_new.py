@@ -301,6 +301,13 @@ def test_nothing_is_overwritten(there: str, tmp_path: Path) -> None:
     assert content(tmp_path) == {there: "mine"}
 
 
+def test_nothing_is_written_where_a_folder_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "impl").write_text("mine")
+    said = run("new", "toy", "fence", "FEN", cwd=tmp_path, expect=2)
+    assert said == "kafkaspec: impl: is no folder; nothing was written\n"
+    assert [f.name for f in tmp_path.iterdir()] == ["impl"]
+
+
 def test_what_a_project_has_already_stays(tmp_path: Path) -> None:
     kept = {MARKER: "# mine\n", "tests/conftest.py": "# mine too\n", "spec/toy/__init__.py": "# mine three\n"}
     for path, text in kept.items():

@@ -141,6 +141,9 @@ def write(texts: Mapping[str, str], root: Path) -> list[Path]:
     there = [path for path in texts if (root / path).exists()]
     if there:
         raise UserError(f"{_short(root / there[0])}: is there already; nothing was written")
+    folders = [root / folder for path in texts for folder in Path(path).parents]
+    if files := [folder for folder in folders if folder.exists() and not folder.is_dir()]:
+        raise UserError(f"{_short(files[0])}: is no folder; nothing was written")
     for path, text in texts.items():
         try:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
