@@ -6,13 +6,27 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from struct import Struct
+from types import ModuleType
 from typing import Any, ClassVar
 
 from kafkaspec.contract.codec import encode
-from kafkaspec.contract.machine import ByName, Json
+from kafkaspec.contract.machine import ByName, Json, Refused
 from kafkaspec.impl.common import mapped_index as impl
 from kafkaspec.spec.common import mapped_index as spec
 from kafkaspec.spec.common.mapped_index import SHOWN
+
+
+def refused_by_both(of: ModuleType) -> Mapping[type[Exception], Refused]:
+    """What both indexes refuse, as the spec of one says it."""
+    return {
+        impl.Overflow: of.TOO_FAR,
+        impl.Full: of.FULL,
+        impl.NoSlot: of.NO_SLOT,
+        impl.TooShort: of.TOO_SHORT,
+        impl.ReadOnly: of.NOT_WRITABLE,
+        impl.Corrupt: of.NOT_SANE,
+        impl.NoSuchEntry: of.NO_SUCH_ENTRY,
+    }
 
 
 class IndexDriver(ByName):

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from kafkaspec.impl.common.mapped_index import (
-    Corrupt,
-    Full,
-    NoSlot,
-    NoSuchEntry,
-    NotAbove,
-    Overflow,
-    ReadOnly,
-    TooShort,
-)
-from kafkaspec.impl.common.mapped_index_driver import IndexDriver
+from kafkaspec.impl.common.mapped_index import NotAbove
+from kafkaspec.impl.common.mapped_index_driver import IndexDriver, refused_by_both
 from kafkaspec.impl.storage import offset_index as impl
 from kafkaspec.spec.storage import offset_index as spec
 
@@ -22,16 +13,7 @@ class Driver(IndexDriver):
 
     subject: impl.OffsetIndex
     machine = spec.machine
-    refusals = {
-        Overflow: spec.TOO_FAR,
-        NotAbove: spec.NOT_ABOVE,
-        Full: spec.FULL,
-        NoSlot: spec.NO_SLOT,
-        TooShort: spec.TOO_SHORT,
-        ReadOnly: spec.NOT_WRITABLE,
-        Corrupt: spec.NOT_SANE,
-        NoSuchEntry: spec.NO_SUCH_ENTRY,
-    }
+    refusals = {**refused_by_both(spec), NotAbove: spec.NOT_ABOVE}
     index_class = impl.OffsetIndex
     layout, observation = spec.LAYOUT, spec.Observation
 

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from kafkaspec.impl.common.mapped_index import (
-    Corrupt,
-    Full,
-    NoSlot,
-    NoSuchEntry,
-    NotAbove,
-    Overflow,
-    ReadOnly,
-    TooShort,
-)
-from kafkaspec.impl.common.mapped_index_driver import IndexDriver
+from kafkaspec.impl.common.mapped_index import NotAbove
+from kafkaspec.impl.common.mapped_index_driver import IndexDriver, refused_by_both
 from kafkaspec.impl.storage import time_index as impl
 from kafkaspec.spec.storage import time_index as spec
 
@@ -23,16 +14,10 @@ class Driver(IndexDriver):
     subject: impl.TimeIndex
     machine = spec.machine
     refusals = {
+        **refused_by_both(spec),
         NotAbove: spec.OFFSET_BELOW,
         impl.TimeBelow: spec.TIME_BELOW,
-        Full: spec.FULL,
         impl.Overfull: spec.OVERFULL,
-        Overflow: spec.TOO_FAR,
-        NoSlot: spec.NO_SLOT,
-        TooShort: spec.TOO_SHORT,
-        ReadOnly: spec.NOT_WRITABLE,
-        Corrupt: spec.NOT_SANE,
-        NoSuchEntry: spec.NO_SUCH_ENTRY,
     }
     index_class = impl.TimeIndex
     layout, observation = spec.LAYOUT, spec.Observation

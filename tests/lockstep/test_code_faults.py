@@ -47,7 +47,6 @@ def test_every_comparison_in_a_function_is_changed_once(module: ModuleType) -> N
         ("x is None", "x is not None"),
         ("x != 2", "x == 2"),
     }
-    assert {f.after for f in comparisons(module, negated=False)} == {"0 < x < 3", "0 <= x <= 3"}
     assert all(f.what.endswith(f"{f.line}: {f.before} is {f.after}") for f in comparisons(module))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import gc
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -38,6 +38,28 @@ NEGATED: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
 }
 
 
+def exchanged(
+    n: ast.Compare, *tables: Mapping[type[ast.cmpop], type[ast.cmpop]]
+) -> Iterator[tuple[int, ast.cmpop, str]]:
+    """Each operator of a comparison that a table exchanges: its number, the other one, and the text then."""
+    for i, op in enumerate(n.ops):
+        for other in (table[type(op)] for table in tables if type(op) in table):
+            after = ast.Compare(n.left, [*n.ops[:i], other(), *n.ops[i + 1 :]], n.comparators)
+            yield i, other(), ast.unparse(after)
+
+
+def file_of(module: ModuleType) -> str:
+    """A module's file below the package: impl/storage/segment.py."""
+    return module.__name__.removeprefix("kafkaspec.").replace(".", "/") + ".py"
+
+
+def with_change(module: ModuleType, place: int, change: Callable[[Any], None]) -> ast.Module:
+    """A module's tree, of which a node, by its number, is changed."""
+    tree = tree_of(module)
+    change(next(islice(ast.walk(tree), place, None)))
+    return ast.fix_missing_locations(tree)
+
+
 @dataclass(frozen=True)
 class CodeFault:
     """One comparison of a module, changed."""
@@ -52,16 +74,16 @@ class CodeFault:
     """of the comparison, among the nodes of the module's tree"""
     part: int
     """of the comparison, where it has several operators"""
-    operator: type[ast.cmpop]
+    operator: ast.cmpop
 
     @property
     def tree(self) -> ast.Module:
         """The module's tree with the fault."""
-        tree = tree_of(self.module)
-        changed = next(islice(ast.walk(tree), self.place, None))
-        assert isinstance(changed, ast.Compare)
-        changed.ops[self.part] = self.operator()
-        return tree
+
+        def exchange(node: ast.Compare) -> None:
+            node.ops[self.part] = self.operator
+
+        return with_change(self.module, self.place, exchange)
 
     @property
     def name(self) -> str:
@@ -70,24 +92,17 @@ class CodeFault:
 
     @property
     def what(self) -> str:
-        name = self.module.__name__.removeprefix("kafkaspec.").replace(".", "/")
-        return f"{name}.py:{self.line}: {self.before} is {self.after}"
+        return f"{file_of(self.module)}:{self.line}: {self.before} is {self.after}"
 
 
-def comparisons(module: ModuleType, *, negated: bool = True) -> Iterator[CodeFault]:
+def comparisons(module: ModuleType) -> Iterator[CodeFault]:
     """Every comparison in the functions of a module, each changed alone."""
     whole = tree_of(module)
     inside = dict(_comparisons(whole, "", False))
     for place, node in enumerate(ast.walk(whole)):
-        if not isinstance(node, ast.Compare) or node not in inside:
-            continue
-        for i, op in enumerate(node.ops):
-            other = SHIFTED.get(type(op)) or (NEGATED.get(type(op)) if negated else None)
-            if other is None:
-                continue
-            after = ast.Compare(node.left, [*node.ops[:i], other(), *node.ops[i + 1 :]], node.comparators)
-            texts = ast.unparse(node), ast.unparse(after)
-            yield CodeFault(module, inside[node], node.lineno, *texts, place, i, other)
+        if isinstance(node, ast.Compare) and node in inside:
+            for i, other, after in exchanged(node, SHIFTED, NEGATED):
+                yield CodeFault(module, inside[node], node.lineno, ast.unparse(node), after, place, i, other)
 
 
 def _comparisons(node: ast.AST, function: str, within: bool) -> Iterator[tuple[ast.Compare, str]]:

@@ -14,13 +14,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from kafkaspec.contract.machine import Machine
 from kafkaspec.contract.rewrite import ModuleRewrite, tree_of
-from kafkaspec.mutants.code import NEGATED, SHIFTED
+from kafkaspec.mutants.code import NEGATED, SHIFTED, exchanged, file_of, with_change
 
 Change = Callable[[Any], None]
 """Of a node, in place. No function within it is taken away: what is left out stands where it is never run."""
@@ -63,14 +62,11 @@ class FunctionFault:
     @property
     def tree(self) -> ast.Module:
         """The module's tree with the fault."""
-        tree = tree_of(self.module)
-        self.change(next(islice(ast.walk(tree), self.place, None)))
-        return ast.fix_missing_locations(tree)
+        return with_change(self.module, self.place, self.change)
 
     @property
     def what(self) -> str:
-        name = self.module.__name__.removeprefix("kafkaspec.").replace(".", "/")
-        return f"{name}.py:{self.line}, {self.function}, {self.kind}: {self.said}"
+        return f"{file_of(self.module)}:{self.line}, {self.function}, {self.kind}: {self.said}"
 
     def rewrite(self, of: Any = None) -> ModuleRewrite | None:
         """The context of the fault; None if no function that there is runs another code."""
@@ -202,11 +198,8 @@ def _line(n: ast.AST) -> str:
 def _changes(n: ast.AST) -> Iterator[tuple[str, ast.AST | str, Change]]:
     """The kinds of faults of a node, what is changed or how, and the changes."""
     if isinstance(n, ast.Compare):
-        for i, op in enumerate(n.ops):
-            for other in (SHIFTED.get(type(op)), NEGATED.get(type(op)), OPPOSITE.get(type(op))):
-                if other is not None:
-                    after = ast.Compare(n.left, [*n.ops[:i], other(), *n.ops[i + 1 :]], n.comparators)
-                    yield "comparison", f"{_line(n)} is {_line(after)}", partial(_set_item, "ops", i, other())
+        for i, other, after in exchanged(n, SHIFTED, NEGATED, OPPOSITE):
+            yield "comparison", f"{ast.unparse(n)} is {after}", partial(_set_item, "ops", i, other)
     elif isinstance(n, ast.If | ast.IfExp):
         yield "condition negated", n.test, _negate
     elif isinstance(n, ast.BoolOp):
