@@ -22,6 +22,11 @@ class SignalledError(SystemExit):
     SystemExit is somebody's error."""
 
 
+ENDINGS = (KeyboardInterrupt, SignalledError)
+"""What ends this process from without. Whatever else is raised by what is asked, an exit or a panic of native code
+included, is the failure of what is asked."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with the nearest one that does.
 

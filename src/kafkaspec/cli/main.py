@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from kafkaspec import __version__
-from kafkaspec.errors import SignalledError, UserError
+from kafkaspec.errors import ENDINGS, UserError
 
 
 class _Commands(TyperGroup):
@@ -23,7 +23,7 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> object:
         try:
             return super().invoke(ctx)
-        except (Exception, KeyboardInterrupt, SignalledError):
+        except (Exception, *ENDINGS):
             raise
         except BaseException as e:
             import traceback

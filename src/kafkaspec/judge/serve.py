@@ -15,7 +15,7 @@ import orjson
 import kafkaspec
 from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Driver, Machine
-from kafkaspec.errors import UserError
+from kafkaspec.errors import ENDINGS, UserError
 from kafkaspec.judge.target import PROTOCOL
 
 Served = tuple[Machine[Any], Driver]
@@ -106,7 +106,7 @@ def _applied(served: Served, name: str, arguments: Mapping[str, Any]) -> dict[st
         return {"unknown": name}
     try:
         return outcome(driver.apply(name, {op.parameters[t]: v for t, v in arguments.items()}))
-    except KeyboardInterrupt:
+    except ENDINGS:
         raise
     except BaseException as e:  # SystemExit too: it says more than an end
         return {"error": {"class": type(e).__name__, "message": str(e)}}

@@ -23,6 +23,7 @@ from kafkaspec.contract import clauses
 from kafkaspec.contract.history import History, Record, answer_text, call_text, outcome
 from kafkaspec.contract.machine import Driver, Json, Machine, Operation, Outside, Pick, Refused, Step
 from kafkaspec.contract.project import place_of
+from kafkaspec.errors import ENDINGS
 from kafkaspec.lockstep.compare import MAX_DIFFERENCES, Difference, differences, matches, same, shape, written
 from kafkaspec.lockstep.shrink import Again, fewer_calls
 
@@ -89,7 +90,7 @@ class Pair:
         try:
             driver.reset(init)
             seen = driver.observe()
-        except KeyboardInterrupt:
+        except ENDINGS:
             raise
         except BaseException as e:
             self.failure: History | None = self._crashed(e, "")
@@ -103,7 +104,7 @@ class Pair:
             self._shown_of = None
             try:
                 seen = self.driver.observe()
-            except KeyboardInterrupt:
+            except ENDINGS:
                 raise
             except BaseException as e:
                 self.failure = self._crashed(e, "")
@@ -130,7 +131,7 @@ class Pair:
             answer = self.driver.apply(op.name, arguments)
             self.records[-1] |= outcome(answer)
             seen = self.driver.observe()
-        except KeyboardInterrupt:
+        except ENDINGS:
             raise
         except BaseException as e:
             self.failure = self._crashed(e, clause)

@@ -19,6 +19,7 @@ from kafkaspec.audit.engine import Audit, audit
 from kafkaspec.audit.finding import Severity
 from kafkaspec.contract.machine import Driver, Machine, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.errors import ENDINGS
 from kafkaspec.lockstep.walk import draw, draw_init
 from kafkaspec.mutants.matrix import Detector, NotApplicable
 from kafkaspec.mutants.mutant import Layer
@@ -118,7 +119,7 @@ def walked(machine: Machine[Any], driver: Driver, written: DirectoryLayout, seed
                 call(op.name, arguments)
         for name, given in written.last:
             call(name, given)
-    except KeyboardInterrupt:
+    except ENDINGS:
         raise
     except BaseException as e:  # SystemExit too, which would end us
         failed = f"{type(e).__name__}: {e}"

@@ -26,7 +26,7 @@ from kafkaspec.contract.history import History, Record, outcome
 from kafkaspec.contract.machine import Driver, Machine, Outside
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.errors import UserError, unknown
+from kafkaspec.errors import ENDINGS, UserError, unknown
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language import LoadedModel, Model, load
@@ -239,7 +239,7 @@ def rerecorded(machine: Machine[Any], driver: Driver, recording: Recording) -> l
                 op = machine.find(name)
                 answer = driver.apply(name, {op.parameters[t]: v for t, v in arguments.items()})
             records.append({"op": name, "args": arguments, **outcome(answer), "state": driver.observe()})
-        except KeyboardInterrupt:
+        except ENDINGS:
             raise
         except BaseException as e:  # SystemExit too, which would end us
             records.append({"op": name, "args": arguments, "error": {"class": type(e).__name__}})

@@ -11,7 +11,7 @@ import icontract
 
 from kafkaspec.contract.machine import Machine, violation
 from kafkaspec.contract.project import place_of
-from kafkaspec.errors import UserError
+from kafkaspec.errors import ENDINGS, UserError
 
 Layer = Literal["spec", "impl", "audit", "model"]
 
@@ -39,7 +39,7 @@ class Mutant:
         """What `make` gives. Raises UserError where it fails: nobody has noticed a fault then, for there is none."""
         try:
             return self.make()
-        except KeyboardInterrupt:
+        except ENDINGS:
             raise
         except BaseException as e:
             what = f"{type(e).__name__}: {e} ({place_of(e)})"

@@ -28,7 +28,7 @@ from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.project import line_of, unforeseen
 from kafkaspec.contract.subsystem import Subsystem
-from kafkaspec.errors import SignalledError, UserError, unknown
+from kafkaspec.errors import ENDINGS, UserError, unknown
 from kafkaspec.verify import budget, workers
 from kafkaspec.verify.held import PastResults
 from kafkaspec.verify.row import Row, Unit
@@ -141,7 +141,7 @@ def established(unit: Unit, seeds: int) -> tuple[Unit, list[Row]]:
     except icontract.ViolationError as e:
         said = re.search(r"[A-Z]{3}-\d+ .*", str(e), re.DOTALL)
         out.append(_failed(unit, seeds, started, f"the spec breaks a contract of its own\n{said[0] if said else e}"))
-    except (KeyboardInterrupt, SignalledError):
+    except ENDINGS:
         raise
     except BaseException as e:  # SystemExit too: what is asked ends nobody's process
         out.append(_failed(unit, seeds, started, _unforeseen(e), could_judge=False))
@@ -185,7 +185,7 @@ def _units(asked: tuple[Sequence[str], str | None]) -> list[Unit] | UserError:
         return units(*asked)
     except UserError as e:
         return e
-    except KeyboardInterrupt:
+    except ENDINGS:
         raise
     except BaseException as e:
         return UserError(_unforeseen(e))
