@@ -319,8 +319,8 @@ def test_what_a_project_has_already_stays(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / "impl").write_text("a file")
-    with pytest.raises(UserError, match=r"impl/toy/fence\.py: cannot be written: not a directory"):
+    (tmp_path / "impl").symlink_to("nowhere")
+    with pytest.raises(UserError, match=r"impl/toy/fence\.py: cannot be written: file exists"):
         new.write({"impl/toy/fence.py": ""}, tmp_path)
 
 
