@@ -8,6 +8,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
+
 
 class UserError(Exception):
     """Bad input or a limit reached: one line for people, exit status 2 (could not judge) unless told otherwise."""

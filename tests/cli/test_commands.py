@@ -80,6 +80,14 @@ class Many(Model):
         require(s.n[p] < N)
         s.next.n[p] = s.n[p] + 1
 """
+UNCLAIMED = """
+from kafkaspec.language import Model, action
+class Unclaimed(Model):
+    on: bool
+    @action()
+    def turn(s) -> None:
+        s.next.on = not s.on
+"""
 ROOT = Path(__file__).parent.parent.parent
 RECORDING = ROOT / "tests" / "recordings" / "timeline-monotonic.ndjson"
 
@@ -143,6 +151,19 @@ def test_prove(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "prove", "counter.py", "--only", "smal")[2].startswith(
         "kafkaspec: unknown claim of Counter 'smal'; did you mean 'small'?"
     )
+
+
+def test_what_has_nothing_to_prove_costs_no_other_model_its_proof(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "two.py").write_text(UNCLAIMED + FALSE)
+    code, out, error = run(capsys, "prove", "two.py")
+    assert code == 1
+    assert error.splitlines() == [
+        "kafkaspec: Unclaimed has nothing to prove: no invariant, lemma, step property or limited type"
+    ]
+    assert "small is false, as exploring shows" in out
+    assert run(capsys, "prove", "two.py:Unclaimed")[0] == 2
 
 
 def test_prove_only(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,14 +7,15 @@ import re
 import shlex
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkaspec.cli import names
 from kafkaspec.cli.output import progress, say, show_json, tell, write
-from kafkaspec.errors import UserError, unknown
+from kafkaspec.errors import INTERRUPTED, UserError, unknown
 
 if TYPE_CHECKING:
     from kafkaspec.contract.subsystem import Subsystem
@@ -39,15 +40,12 @@ def check(
     from kafkaspec.contract import subsystem as subsystems
 
     wanted = subsystems.find(subsystem) if subsystem is not None else None
-    verdicts, codes = [], []
+    verdicts: list[Verdict] = []
+    codes: list[int] = []
     for t in traces:
-        try:
+        with _among(traces, codes):
             verdicts.append(_judge(t, wanted, strict, release))
             codes.append(verdicts[-1].exit_code)
-        except UserError as e:
-            if len(traces) == 1:
-                raise
-            codes.append(say(e))
     tell(verdicts, html=html, json=json, title="Recorded traces, judged")
     return worst(codes)
 
@@ -166,12 +164,13 @@ def explore(
     jobs = list(_at_sizes(name, words))
     from kafkaspec.explore.engine import explore as run
 
-    found = []
+    found: list[Exploration] = []
+    codes: list[int] = []
     for model, sizes, checked in jobs:
         alike = tuple(symmetry) or checked.symmetry
         if alike and model.leads_to:
             print(f"kafkaspec: {model.name}: leads-to claims are not checked under symmetry", file=sys.stderr)
-        with progress(f"explore {model.name}") as bar:
+        with _among(jobs, codes), progress(f"explore {model.name}") as bar:
             try:
                 e = run(
                     model,
@@ -188,10 +187,11 @@ def explore(
                 )
             except KeyboardInterrupt:
                 how = f"the same command goes on from {checkpoint}" if checkpoint else "--resume FILE would keep it"
-                raise UserError(f"interrupted; {how}", exit_code=130) from None
-        found.append(e)
+                raise UserError(f"interrupted; {how}", exit_code=INTERRUPTED) from None
+            found.append(e)
+            codes.append(_explored(e))
     tell(found, html=html, json=json, title=f"Explored: {name}")
-    return worst(_explored(e) for e in found)
+    return worst(codes)
 
 
 def _explored(e: Exploration) -> int:
@@ -257,11 +257,12 @@ def prove(
     from kafkaspec.prove.proof import Proof
 
     found: list[Any] = []
-    codes = []
-    for checked in names.one_each(names.find_models(name)):
+    codes: list[int] = []
+    models = names.one_each(names.find_models(name))
+    for checked in models:
         model = checked.loaded
         fixed = names.sizes(words, model, {}, complete=False)
-        with progress(f"prove {model.name}") as bar:
+        with _among(models, codes), progress(f"prove {model.name}") as bar:
             if steps is not None:
                 b = bounded(model, steps, fixed, timeout_s=timeout_s, progress=bar)
                 found.append(b)
@@ -269,8 +270,8 @@ def prove(
                 continue
             proof = Proof(model, timeout_s=timeout_s, fixed=fixed)
             p = proof.run(bar, claims=only)
-        found.append(p)
-        codes.append({"proved": 0, "refuted": 1}.get(p.outcome, 2))
+            found.append(p)
+            codes.append({"proved": 0, "refuted": 1}.get(p.outcome, 2))
     tell(found, html=html, json=json, title=f"Proved: {name}")
     return worst(codes)
 
@@ -286,7 +287,9 @@ def campaign(name: str, *, seeds: range, steps: int, out: Path, master: str | No
         try:
             result = run(wanted, seeds=seeds, steps=steps, out=out, master=master, progress=bar)
         except KeyboardInterrupt:
-            raise UserError(f"interrupted; the same command goes on from what is in {out}", exit_code=130) from None
+            raise UserError(
+                f"interrupted; the same command goes on from what is in {out}", exit_code=INTERRUPTED
+            ) from None
     tell([result], json=json)
     return int(bool(result.failures))
 
@@ -355,6 +358,17 @@ EXPORTS = {"tla": _tla, "smtlib": _smtlib, "itf": _itf}
 
 
 # ---- what they share -------------------------------------------------------------------------------------------------
+@contextmanager
+def _among(several: Sequence[object], codes: list[int]) -> Iterator[None]:
+    """What cannot be judged, one of several, is said and costs no other its row. Ctrl-C ends them all."""
+    try:
+        yield
+    except UserError as e:
+        if len(several) == 1 or e.exit_code == INTERRUPTED:
+            raise
+        codes.append(say(e))
+
+
 def worst(codes: Iterable[int]) -> int:
     """One exit status of several: rejected before could-not-judge before accepted."""
     seen = set(codes)

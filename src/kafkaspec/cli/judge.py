@@ -19,7 +19,7 @@ from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
 from kafkaspec.cli.output import check_writable, harmless, interrupted_by, progress, tell, write
 from kafkaspec.contract.subsystem import Subsystem, components, find
-from kafkaspec.errors import UserError
+from kafkaspec.errors import INTERRUPTED, UserError
 from kafkaspec.judge.campaign import judge as judge_here
 from kafkaspec.judge.campaign import replay as ask_again
 from kafkaspec.judge.generate import Generator
@@ -76,7 +76,7 @@ def judge(subsystem_names: Sequence[str], w: Options) -> int:
     results = [_kept(r, w.out) for r in results]
     _tell(results, w)
     if results[-1].interrupted:
-        raise UserError("interrupted; what was judged until then is told above", exit_code=130)
+        raise UserError("interrupted; what was judged until then is told above", exit_code=INTERRUPTED)
     return worst(r.exit_code for r in results)
 
 

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from kafkaspec import __version__
-from kafkaspec.errors import ENDINGS, UserError
+from kafkaspec.errors import ENDINGS, INTERRUPTED, UserError
 
 
 class _Commands(TyperGroup):
@@ -599,8 +599,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             raise UserError("Python leaves out contracts and assertions (-O, PYTHONOPTIMIZE): nothing would be checked")
         code = app(arguments, prog_name="kafkaspec", standalone_mode=False)
         sys.stdout.flush()
-        if code == 130:
-            raise UserError("interrupted", exit_code=130)
+        if code == INTERRUPTED:
+            raise UserError("interrupted", exit_code=INTERRUPTED)
     except UserError as e:
         code = say(e)
     except typer.TyperException as e:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from kafkaspec.cli.output import progress, tell
-from kafkaspec.errors import UserError
+from kafkaspec.errors import INTERRUPTED, UserError
 from kafkaspec.verify.engine import verify
 
 
@@ -21,7 +21,7 @@ def run(wanted: list[str], *, seeds: int, only: str | None, changed: bool, json:
             rows = verify(wanted, seeds, only=only, jobs=cores(), changed=changed, progress=bar)
         except KeyboardInterrupt:
             raise UserError(
-                "interrupted; with --changed, what held until then is not asked again", exit_code=130
+                "interrupted; with --changed, what held until then is not asked again", exit_code=INTERRUPTED
             ) from None
     tell(rows, json=json, together=True)
     if any(not r.ok and r.could_judge for r in rows):
