@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def lines(log: bytes) -> list[Line]:
 
 
 def given_up(history: History, log: bytes, directory: Path) -> list[GivenUp]:
-    """Those that the broker's log tells of and whose marker is not there."""
+    """Those that the broker's log tells of and whose marker is not there, as far as their records still are."""
     out = list[GivenUp]()
     for line in lines(log):
         for transaction in history.pending(line.client, line.at_s):
@@ -70,17 +70,27 @@ def given_up(history: History, log: bytes, directory: Path) -> list[GivenUp]:
     return out
 
 
+def together(before: Sequence[GivenUp], now: Sequence[GivenUp]) -> list[GivenUp]:
+    """All that were known, too: their records may be gone since, which a producer snapshot still tells of."""
+    out = {(x.transaction, x.name): x for x in before}
+    for x in now:
+        known = out.get((x.transaction, x.name), x)
+        out[x.transaction, x.name] = replace(x, offsets=x.offsets | known.offsets)
+    return [*out.values()]
+
+
 def _unmarked(partition: Path, crcs: set[int], compacted: bool) -> frozenset[int]:
-    """The offsets of these records, of one producer: none if the next that it wrote is a marker. What it wrote next may
-    be gone where there is compaction, so that nothing follows from that."""
-    offsets, producer = set[int](), None
+    """The offsets of these records, of one producer: none if the next that it wrote is their marker, of their epoch or,
+    from transaction version 2 on, the next one; a higher one is another transaction's. What it wrote next may be gone
+    where there is compaction, so that nothing follows from that."""
+    offsets, producer, epoch = set[int](), None, 0
     for batch in _batches(sorted(partition.glob("*.log"))):
         found = [r for r in batch.records if not batch.control and crc(r.key, r.value) in crcs]
         if found:
-            producer = batch.producer_id
+            producer, epoch = batch.producer_id, batch.producer_epoch
             offsets.update((batch.base_offset, *map(batch.offset, found)))
         elif batch.producer_id == producer:
-            if batch.control and not compacted:
+            if batch.control and batch.producer_epoch <= epoch + 1 and not compacted:
                 return frozenset()
             break
     return frozenset(offsets)

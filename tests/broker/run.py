@@ -31,7 +31,7 @@ from kafkaspec.audit.recorded import contents, disagreements
 from tests.broker import wire
 from tests.broker.broker import Broker
 from tests.broker.clients import Client, Consumer, Idempotent, Open, Traffic, Transactional, Trimmer, take
-from tests.broker.given_up import GivenUp, given_up
+from tests.broker.given_up import GivenUp, given_up, together
 from tests.broker.history import History, Session, digest
 
 SEGMENT = {"internal.segment.bytes": "3000", "index.interval.bytes": "300", "file.delete.delay.ms": "1500"}
@@ -201,7 +201,7 @@ class Run:
 
     def _give_up(self) -> None:
         """Take over which markers the broker says that it gave up."""
-        self.given_up = given_up(self.history, self.broker.log(), self.broker.data)
+        self.given_up = together(self.given_up, given_up(self.history, self.broker.log(), self.broker.data))
         self.history.given_up = {(x.transaction, x.name) for x in self.given_up}
 
     def _finish(self) -> None:
@@ -296,7 +296,7 @@ class Run:
         fate = " and ".join(fate for fate, offsets in fates if x.offsets & offsets)
         return (
             f"{x.name} offset {min(x.offsets)}: the broker gave up the marker of a transaction of "
-            f"{x.transaction.client}, {x.transaction.outcome} for the client and {fate} here"
+            f"{x.transaction.client}, {x.transaction.outcome} for the client and {fate or 'gone'} here"
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 from kafkaspec.audit.engine import audit
 from kafkaspec.audit.recorded import disagreements
 from tests.broker import wire
-from tests.broker.given_up import given_up, lines
+from tests.broker.given_up import given_up, lines, together
 from tests.broker.history import History, Transaction
 from tests.broker.run import bad
 
@@ -121,6 +121,25 @@ def test_a_marker_that_the_broker_gave_up_is_excused(world: World) -> None:
 def test_a_marker_that_is_lost_otherwise_is_red(world: World, log: bytes) -> None:
     lacking(world)
     assert kinds(world.wrong(log)) == WRONG
+
+
+def test_the_marker_of_a_later_transaction_is_none_of_it(world: World) -> None:
+    """The one behind it wrote nothing here, and has its marker."""
+    world.transaction(2, "committed", marker=False)
+    world.write(control(world.end, 4, True))
+    assert [line.split()[:2] for line in world.wrong(b"")] == [["WARNING", "PSM-11"]]
+    assert world.wrong(said(2.5)) == []
+
+
+def test_what_was_given_up_stays_so_when_its_records_are_deleted(world: World) -> None:
+    lacking(world)
+    before = given_up(world.history, said(2.5), world.data)
+    data = world.log.read_bytes()
+    world.log.unlink()
+    assert given_up(world.history, said(2.5), world.data) == []
+    assert together(before, []) == before
+    world.log.write_bytes(data)
+    assert together(before, given_up(world.history, said(2.5), world.data)) == before
 
 
 def test_one_line_excuses_one_transaction(world: World) -> None:
