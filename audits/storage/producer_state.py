@@ -263,7 +263,8 @@ class _AbortedTransaction:
     stable: int
     next_start: int | None = None
     """first offset of the first transaction of another producer that began later"""
-    sure_first: bool = True
+    begun_below: int = 0
+    """its first offset may also be any below this one: its first records may be among those that are not there"""
     sure_stable: bool = True
     doubtful: bool = False
     """something since its producer's last batch cannot be read: the marker of an earlier transaction, perhaps"""
@@ -603,7 +604,7 @@ class ProducerCheck(LogCheck):
                 state[COMMITTED] += 1
             else:
                 self.aborted += 1
-                self._remember(row, int(line[TRANSACTION]), gap)
+                self._remember(row, line, gap)
         elif kind == "abort":
             self.gathered.bare.add(row[BASE_OFFSET])
         if not there and self.table.shrink():
@@ -615,16 +616,16 @@ class ProducerCheck(LogCheck):
             producer, [epoch, *kept, row[MAX_TIMESTAMP], coordinator, -1, seen, filtered, data, row[BASE_OFFSET]]
         )
 
-    def _remember(self, row: tuple[int, ...], first: int, gap: int) -> None:
+    def _remember(self, row: tuple[int, ...], line: NDArray[np.int64], gap: int) -> None:
         other = self.table.earliest_open(but=row[PRODUCER_ID])
-        certain = self.table.state[MISSING] == 0 and self.known_start and not self.forgot
+        missing = int(self.table.state[MISSING])
         a = _AbortedTransaction(
             row[PRODUCER_ID],
-            first,
+            int(line[TRANSACTION]),
             row[BASE_OFFSET],
             row[BASE_OFFSET] + 1 if other is None else other,
-            sure_first=certain or (first > self.start and gap == 0 and self.table.state[MISSING] == 0),
-            sure_stable=bool(certain),
+            begun_below=self._begun_below(line, missing or gap),
+            sure_stable=missing == 0 and self.known_start and not self.forgot,
             doubtful=int(self.table.state[MISSING]) >= DOUBT,
         )
         self.gathered.aborted.append(a)
@@ -633,6 +634,16 @@ class ProducerCheck(LogCheck):
             self.table.state[WATCH] = 1
         else:
             a.next_start = other
+
+    def _begun_below(self, line: NDArray[np.int64], missing: int) -> int:
+        """Below which offset the open transaction may have begun, other than at its first records that are there.
+
+        Retention and DeleteRecords end no transaction, and a new epoch none whose marker was given up: after what was
+        deleted only a marker says that none was open.
+        """
+        if missing:
+            return int(line[TRANSACTION])
+        return 0 if self.known_start or line[MARKER] >= 0 else self.start
 
     # the transaction index
 
@@ -704,9 +715,7 @@ class ProducerCheck(LogCheck):
 
     def _entry(self, path: str, at: int, e: AbortedTxn, a: _AbortedTransaction) -> Iterator[Finding]:
         stable = {a.stable, a.next_start}
-        if e.producer_id == a.producer and (
-            e.first_offset == a.first or a.doubtful or (not a.sure_first and e.first_offset < a.first)
-        ):
+        if e.producer_id == a.producer and (e.first_offset == a.first or a.doubtful or e.first_offset < a.begun_below):
             right = e.last_stable_offset in stable or (not a.sure_stable and e.last_stable_offset <= a.marker + 1)
         else:
             right = False

@@ -79,6 +79,12 @@ def together(before: Sequence[GivenUp], now: Sequence[GivenUp]) -> list[GivenUp]
     return [*out.values()]
 
 
+def held(stable: int, start: int, given_up: Sequence[GivenUp]) -> bool:
+    """Whether one of these transactions holds the last stable offset there: at one of its own offsets, or, where its
+    first is below the log start, at or below that (where the batch of the log start begins)."""
+    return any(stable in x.offsets or (min(x.offsets) < start and stable <= start) for x in given_up)
+
+
 def _unmarked(partition: Path, crcs: set[int], compacted: bool) -> frozenset[int]:
     """The offsets of these records, of one producer: none if the next that it wrote is their marker, of their epoch or,
     from transaction version 2 on, the next one; a higher one is another transaction's. What it wrote next may be gone

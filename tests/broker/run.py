@@ -31,7 +31,7 @@ from kafkaspec.audit.recorded import contents, disagreements
 from tests.broker import wire
 from tests.broker.broker import Broker
 from tests.broker.clients import Client, Consumer, Idempotent, Open, Traffic, Transactional, Trimmer, take
-from tests.broker.given_up import GivenUp, given_up, together
+from tests.broker.given_up import GivenUp, given_up, held, together
 from tests.broker.history import History, Session, digest
 
 SEGMENT = {"internal.segment.bytes": "3000", "index.interval.bytes": "300", "file.delete.delay.ms": "1500"}
@@ -219,9 +219,8 @@ class Run:
         deadline = time.monotonic() + SETTLED_S
         self._give_up()
         for name in FREE:
-            stuck = {o for x in self.given_up if x.name == name for o in x.offsets}
             while (stable := c.offset(name, wire.LATEST, committed=True)) != c.offset(name, wire.LATEST):
-                if stable[1] in stuck:
+                if held(stable[1], c.offset(name, wire.EARLIEST)[1], [x for x in self.given_up if x.name == name]):
                     break
                 if time.monotonic() > deadline:
                     self.outcome.wrong.append(f"{name}: the last stable offset did not reach the high watermark")

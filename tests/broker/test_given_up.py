@@ -12,7 +12,7 @@ import pytest
 from kafkaspec.audit.engine import audit
 from kafkaspec.audit.recorded import disagreements
 from tests.broker import wire
-from tests.broker.given_up import given_up, lines, together
+from tests.broker.given_up import GivenUp, given_up, held, lines, together
 from tests.broker.history import History, Transaction
 from tests.broker.run import bad
 
@@ -140,6 +140,25 @@ def test_what_was_given_up_stays_so_when_its_records_are_deleted(world: World) -
     assert together(before, []) == before
     world.log.write_bytes(data)
     assert together(before, given_up(world.history, said(2.5), world.data)) == before
+
+
+@pytest.mark.parametrize(
+    ("stable", "start", "it"),
+    [
+        (46, 40, True),
+        (47, 40, True),
+        (48, 40, False),
+        (94, 99, True),
+        (99, 99, True),
+        (100, 99, False),
+        (40, 46, False),
+    ],
+)
+def test_what_was_given_up_holds_the_last_stable_offset(stable: int, start: int, it: bool) -> None:
+    """At its own offsets, and where the log begins behind them, below the log start: at the begin of a batch."""
+    of = GivenUp(NAME, Transaction("first"), frozenset({46, 47}))
+    assert held(stable, start, [of]) is it
+    assert not held(stable, start, [])
 
 
 def test_one_line_excuses_one_transaction(world: World) -> None:

@@ -392,6 +392,34 @@ def test_the_transaction_index_against_the_transactions(made: MadeLog) -> None:
 
 
 @pytest.mark.clause("PSM-16")
+@pytest.mark.parametrize(("sequence", "epoch"), [(5, 0), (0, 1)])
+def test_a_transaction_from_below_the_first_segment(made: MadeLog, sequence: int, epoch: int) -> None:
+    """Retention and DeleteRecords take records of an open transaction too. Where its marker was given up the producer
+    goes on in a new epoch, and what Kafka has open is still the one from below."""
+    made.bases = [100]
+    made.batch(2, 9).data(1, sequence, epoch=epoch).batch(2, 10).data(1, sequence + 1, epoch=epoch)
+    made.abort(1, 46, epoch=epoch)
+    assert made.findings() == []
+    for first in (100, 102, 103):  # the first segment's records are there, and none of them is an earlier one of it
+        made.aborted[100] = [AbortedTxn(1, first, 104, 105)]
+        assert made.findings() == [("ERROR", "PSM-16", "00000000000000000100.txnindex", 0, 101)]
+    made.aborted[100] = []
+    made.segments[0].pop()
+    made.abort(1, 46, epoch=epoch).data(1, sequence + 2, epoch=epoch).abort(1, 47, epoch=epoch)  # after a marker
+    assert made.findings() == [("ERROR", "PSM-16", "00000000000000000100.txnindex", 34, 105)]
+    made.snapshots[100] = encode([entry(2, 8, 99)])  # and here nothing was open
+    assert made.findings()[0] == ("ERROR", "PSM-16", "00000000000000000100.txnindex", 0, 101)
+
+
+@pytest.mark.clause("PSM-16")
+def test_a_transaction_whose_first_records_are_missing(made: MadeLog) -> None:
+    made.batch(1, 0).commit(1).data(1, 3, base_offset=5).abort(1, 3)
+    assert made.findings() == []
+    made.aborted[0] = [AbortedTxn(1, 6, 6, 7)]
+    assert made.findings() == [("ERROR", "PSM-16", INDEX, 0, 5)]
+
+
+@pytest.mark.clause("PSM-16")
 def test_an_abort_that_a_kill_kept_out_of_the_index_is_left_over(made: MadeLog) -> None:
     made.data(1, 0).abort(1, 0).data(1, 1).marker(1, ABORT)
     made.clean = False

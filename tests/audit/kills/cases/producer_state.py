@@ -242,6 +242,7 @@ INDEXED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
     "another open, and the same again": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), t(3, 1, 1)), [[(1, 1, 2, 0)]]),
     "at the start": ((t(0, 1, 5), abort(1, 1)), [[(1, n, 1, 2)] for n in (-10, -1, 0, 1)]),
     "one behind the start": ((b(0), t(1, 1, 5), abort(2, 1)), [[(1, n, 2, 3)] for n in (-10, 0, 1, 2)]),
+    "behind a marker": ((commit(0, 1), t(1, 1, 0), abort(2, 1)), [[(1, n, 2, 3)] for n in (-10, -1, 0, 1)]),
     "behind a wrong sequence": ((p(0, 1, 0), t(1, 1, 7), abort(2, 1)), [[(1, n, 2, 3)] for n in (0, 1)]),
     "behind an overlap": ((t(0, 1, 0), b(0), abort(1, 1)), [[(1, 0, 1, 2)], [(1, -5, 1, 2)], [(1, 1, 1, 2)]]),
     "behind an old batch": ((b(0, magic=1, count=-1), t(1, 1, 0), abort(2, 1)), [[], [(1, 1, 2, 3)]]),
@@ -505,6 +506,12 @@ CASES: Mapping[str, Callable[[], Case]] = {
             lambda n=n: log(*(x for i in range(n) for x in (t(2 * i, 1, i), abort(2 * i + 1, 1))), clean=True)
         )
         for n in (1, 2, 3, 4, 5)
+    },
+    **{
+        f"index, behind a snapshot, from {first}": lambda first=first: log(
+            b(100), t(101, 1, 5), abort(102, 1), base=100, txn=[(1, first, 102, 103)], snapshots={100: [NINE]}
+        )
+        for first in (90, 101)
     },
     "index, of two segments": lambda: segs(
         (0, [t(0, 1, 0), abort(1, 1), t(2, 2, 0)], [(1, 0, 1, 2)]),
