@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tests.broker import wire
 from tests.broker.history import History, Sent, Session, Transaction, digest
@@ -159,6 +159,14 @@ class Idempotent(Producer):
         return base
 
 
+class Zombie(NamedTuple):
+    """A producer that left its transaction, all records of which were acknowledged."""
+
+    producer: tuple[int, int]
+    sequences: dict[str, int]
+    transaction: Transaction
+
+
 class Transactional(Producer):
     """One transaction a step: committed, aborted, or left and fenced by the next; `version` is that of the
     transactions, 1 or 2. What stays of a killed broker is retried, or fenced."""
@@ -169,7 +177,7 @@ class Transactional(Producer):
         super().__init__(traffic, name, seed, names, keys)
         self.version, self.timeout_ms = version, timeout_ms
         self.ending: tuple[Transaction, bool] | None = None
-        self.zombie: tuple[int, int] | None = None
+        self.zombie: Zombie | None = None
 
     def step(self) -> None:
         if self.producer is None:
@@ -187,7 +195,9 @@ class Transactional(Producer):
         self.pause(0.15)
         drawn = self.rng.random()
         if not good or drawn < 0.2:
-            self.zombie, self.producer = self.producer, None
+            assert self.producer is not None
+            self.zombie = Zombie(self.producer, self.sequences, transaction) if good else None
+            self.producer = None
             if self.rng.random() < 0.3:
                 self.pause(2)  # sometimes so long that the coordinator aborts it
             return
@@ -209,22 +219,23 @@ class Transactional(Producer):
             self.pause(0.1)
             return
         self.producer, self.sequences = found, {}
-        if self.zombie is not None and self.zombie != found and self.rng.random() < 0.5:
-            self.rise()
-        self.zombie = None
+        zombie, self.zombie = self.zombie, None
+        if zombie is not None and zombie.producer != found and self.rng.random() < 0.5:
+            self.rise(zombie)
 
-    def rise(self) -> None:
-        """The producer before, which does not know that it is fenced, sends once more: it must be refused."""
-        assert self.zombie is not None
+    def rise(self, zombie: Zombie) -> None:
+        """The producer before, which does not know that it is fenced, goes on with its transaction: it must be refused,
+        but where the marker that fences it was given up."""
         name, records = self.rng.choice(self.names), self.records()
-        sent = self.history.send(name, records, self.history.transaction(self.name))
-        data = wire.batch(records, self.zombie, 0, True, False, int(time.time() * 1000))
+        sent = self.history.send(name, records, zombie.transaction)
+        sequence = zombie.sequences.get(name, 0)
+        data = wire.batch(records, zombie.producer, sequence, True, False, int(time.time() * 1000))
         error, base = self.broker.produce(name, data, self.name, 11 if self.version == 1 else 12)
         if not error:
             acknowledged(sent, base)
-            raise AssertionError(f"{name}: the zombie {self.zombie} of {self.name} was not refused")
+            self.history.rose(zombie.transaction, name, base)
         for s in sent:
-            s.refused = error not in wire.UNSURE
+            s.refused = bool(error) and error not in wire.UNSURE
 
     def fill(self, transaction: Transaction) -> bool:
         """Send its records; False if one was refused, so that it can only be left."""

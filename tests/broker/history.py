@@ -89,6 +89,8 @@ class History:
         self.known = set[int]()
         self.given_up = set[tuple[Transaction, str]]()
         """transactions whose marker was given up in a partition"""
+        self.risen = list[tuple[Transaction, str, int]]()
+        """transactions that a fenced producer went on with, the partition, and the offset"""
 
     def send(self, name: str, records: Sequence[Pair], transaction: Transaction | None) -> list[Sent]:
         with self.lock:
@@ -112,6 +114,19 @@ class History:
         with self.lock:
             self.transactions.append(Transaction(client))
             return self.transactions[-1]
+
+    def rose(self, transaction: Transaction, name: str, offset: int) -> None:
+        with self.lock:
+            self.risen.append((transaction, name, offset))
+
+    def unrefused(self) -> list[str]:
+        """What fenced producers were let do, where no marker was given up that fences them."""
+        with self.lock:
+            return [
+                f"{name}: a fenced producer of {t.client} was not refused at offset {offset}"
+                for t, name, offset in self.risen
+                if (t, name) not in self.given_up
+            ]
 
     def pending(self, client: str, at_s: float) -> list[Transaction]:
         """Those of a client whose marker can have been due at a moment: the last one of which a record was acknowledged

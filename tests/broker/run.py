@@ -287,7 +287,7 @@ class Run:
         return session, end
 
     def _count(self) -> None:
-        found, self.outcome.wrong = self.outcome.wrong, self.traffic.wrong
+        found, self.outcome.wrong = self.outcome.wrong, [*self.traffic.wrong, *self.history.unrefused()]
         for line in found:
             epochs = "LEC-20" in line and any(n in line for n in self.regressed)
             (self.outcome.known if epochs else self.outcome.wrong).append(line)

@@ -142,6 +142,20 @@ def test_what_was_given_up_stays_so_when_its_records_are_deleted(world: World) -
     assert together(before, given_up(world.history, said(2.5), world.data)) == before
 
 
+def test_a_fenced_producer_may_go_on_where_its_marker_was_given_up(world: World) -> None:
+    history = world.history
+    left, other = history.transaction("first"), history.transaction("second")
+    history.given_up = {(left, NAME)}
+    history.rose(left, NAME, 4)
+    assert history.unrefused() == []
+    history.rose(left, "ledger-1", 5)
+    history.rose(other, NAME, 6)
+    assert history.unrefused() == [
+        "ledger-1: a fenced producer of first was not refused at offset 5",
+        "ledger-0: a fenced producer of second was not refused at offset 6",
+    ]
+
+
 @pytest.mark.parametrize(
     ("stable", "start", "it"),
     [
