@@ -147,7 +147,7 @@ public abstract class LeaderEpochs implements Adapter {
                 Queue<Runnable> before = new ArrayDeque<>(waiting);
                 try {
                     reopen(other);
-                } catch (Exception e) {
+                } catch (Throwable e) { // an OutOfMemoryError too: LEC-D2
                     waiting.addAll(before);
                     throw e;
                 }
