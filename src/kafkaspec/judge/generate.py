@@ -32,7 +32,8 @@ Generator = Literal["guided", "uniform"]
 
 STEPS: Final = 60
 """Calls of a history."""
-PROPOSALS, EAGER_PROPOSALS = 4, 16
+PROPOSALS, EAGER_PROPOSALS, FIRST_PROPOSALS = 4, 16, 64
+"""Of how many proposals a call is taken: in a guided history, in an eager one, in a campaign's first ones."""
 OUTCOME, AFTER, ARGUMENTS, SIDES = 4.0, 1.0, 4.0, 4.0
 """How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
 CANDIDATES: Final = 12
@@ -187,12 +188,12 @@ class Draws:
         init = draw_init(self.machine, rng.choice) if way is None else way.init
         return Start(init, _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else ()))
 
-    def start_eagerly(self, rng: random.Random) -> Start:
-        """One history in which every call is the newest of many; only with guidance."""
+    def start_eagerly(self, rng: random.Random, proposals: int) -> Start:
+        """One history in which every call is the newest of that many; only with guidance."""
         assert self.guide is not None
         self.far, self.wide = False, None
         init = draw_init(self.machine, rng.choice)
-        return Start(init, _EagerPlan(self, self.guide, rng, init))
+        return Start(init, _EagerPlan(self, self.guide, rng, init, proposals))
 
     def propose(self, state: Any, pick: Pick) -> Proposal | None:
         """A call that the contract allows, all of it picked; None if there seems to be none."""
@@ -388,8 +389,16 @@ class Draws:
 class _EagerPlan:
     """The plan of one eager history."""
 
-    def __init__(self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json]) -> None:
+    def __init__(
+        self,
+        draws: Draws,
+        guide: Guide,
+        rng: random.Random,
+        init: Mapping[str, Json],
+        proposals: int,
+    ) -> None:
         self.draws, self.guide, self.rng, self.init = draws, guide, rng, init
+        self.proposals = proposals
         self.weights: Sequence[int] = range(1, len(draws.operations) + 1)
         self.stale = STALE
         self.calls: list[Call] = []
@@ -455,7 +464,7 @@ class _EagerPlan:
 
     def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
         """The next call, and what can be new of it."""
-        return self._following(state) or self._newest(state, EAGER_PROPOSALS)
+        return self._following(state) or self._newest(state, self.proposals)
 
     def _following(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
         """The call that a changed number was found with, once."""

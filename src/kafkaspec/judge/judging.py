@@ -26,7 +26,17 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
 from kafkaspec.judge.check import Check
 from kafkaspec.judge.cover import Cover, watched
-from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
+from kafkaspec.judge.generate import (
+    EAGER_PROPOSALS,
+    FIRST_PROPOSALS,
+    Call,
+    Draws,
+    Guide,
+    Plan,
+    Proposal,
+    Start,
+    fixed,
+)
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.judge.tokens import Tokens
@@ -45,6 +55,8 @@ HYPOTHESIS_EVERY: Final = 25
 """One history in this many is drawn by Hypothesis."""
 EAGER: Final = 10
 """Histories at the beginning of a campaign that are eager: most faults are common, and met within few calls."""
+FIRST: Final = 3
+"""Those of them that take the newest of still more proposals: half of all faults are rejected in a campaign's start."""
 OBSERVE: Final = (1, 1, 4, 16)
 """The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
 SHRINK_TRIES: Final = 2_000
@@ -213,7 +225,8 @@ class Session:
         for k in range(histories):
             rng = random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}")
             if guided and number * BLOCK + k < EAGER:
-                yield "eager", draws.start_eagerly(rng)
+                first = number * BLOCK + k < FIRST
+                yield "eager", draws.start_eagerly(rng, FIRST_PROPOSALS if first else EAGER_PROPOSALS)
             elif k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
                 how, calls = toured
                 self.tally.toured[how.model.__name__] += 1
