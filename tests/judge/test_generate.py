@@ -17,7 +17,7 @@ from kafkaspec.contract.subsystem import find, subsystems
 from kafkaspec.judge import generate
 from kafkaspec.judge.boundary import Path
 from kafkaspec.judge.cover import Cover
-from kafkaspec.judge.generate import WIDE, Call, Draws, Guide, extent, numbers_in, with_one
+from kafkaspec.judge.generate import EAGER_PROPOSALS, WIDE, Call, Draws, Guide, extent, numbers_in, with_one
 from kafkaspec.mutants.judge import campaigned
 
 DEFAULT = 36_000
@@ -96,19 +96,17 @@ def histories(count: int, steps: int = 60) -> Iterator[list[tuple[Call, Shelf]]]
         yield made
 
 
-def test_an_eager_history_takes_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    def outcomes() -> set[Hashable]:
+def test_an_eager_history_takes_what_is_new() -> None:
+    def outcomes(proposals: int) -> set[Hashable]:
         """What some calls of one eager history come to."""
-        guide = Guide()
-        plan = Draws(machine, [*machine.operations.values()], guide, 25, Cover()).start_eagerly(random.Random(1)).plan
+        guide, rng = Guide(), random.Random(1)
+        plan = Draws(machine, [*machine.operations.values()], guide, 25, Cover()).start_eagerly(rng, proposals).plan
         state = initial()
         while (proposal := plan(state)) is not None:
             state = proposal.step.state
         return set(guide.outcomes)
 
-    eager = outcomes()
-    monkeypatch.setattr(generate, "EAGER_PROPOSALS", 1)
-    assert len(eager) > 1.2 * len(outcomes())
+    assert len(outcomes(EAGER_PROPOSALS)) > 1.2 * len(outcomes(1))
 
 
 def depths(count: int = 80) -> list[int]:

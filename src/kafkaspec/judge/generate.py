@@ -390,12 +390,7 @@ class _EagerPlan:
     """The plan of one eager history."""
 
     def __init__(
-        self,
-        draws: Draws,
-        guide: Guide,
-        rng: random.Random,
-        init: Mapping[str, Json],
-        proposals: int,
+        self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], proposals: int
     ) -> None:
         self.draws, self.guide, self.rng, self.init = draws, guide, rng, init
         self.proposals = proposals
