@@ -499,7 +499,7 @@ class _GuidedPlan(_EagerPlan):
     def __init__(
         self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], way: Sequence[Call]
     ) -> None:
-        super().__init__(draws, guide, rng, init)
+        super().__init__(draws, guide, rng, init, PROPOSALS)
         self.way = deque(way)
         self.last: Call | None = None
         self.streak: tuple[Operation[Any], int] | None = None
@@ -553,7 +553,7 @@ class _GuidedPlan(_EagerPlan):
                 return more, self._aspects(more, state)
         looks = self.looks > 0 and bool(draws.questions)
         self.looks -= looks
-        return self._newest(state, 1 if rng.random() < RANDOM else PROPOSALS, looks)
+        return self._newest(state, 1 if rng.random() < RANDOM else self.proposals, looks)
 
     def _again(self, state: Any) -> Proposal | None:
         """A call with the number at the end of a width that was used last, or one beside it."""
