@@ -357,13 +357,13 @@ def test_what_was_rejected_before_the_trouble_stays_rejected(monkeypatch: pytest
     assert r.rejections
 
 
-def test_a_wrong_answer_just_before_the_trouble_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "SHRINK_S", 5.0)
+def test_a_wrong_answer_just_before_the_trouble_is_rejected_and_made_small() -> None:
     r = judged(toy_target.MiscountsAndDies, 50)
     assert r.verdict == "rejected"
     assert r.tally.trouble is not None
     (rejection,) = r.rejections
-    assert rejection.history.records[-1]["op"] == "push"
+    calls = [(x["op"], x["args"]) for x in rejection.history.records]
+    assert calls == [("init", {"capacity": 2}), ("push", {"value": 0}), ("push", {"value": 0})]
     assert rejection.history.records[-1]["result"] == 9
 
 

@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -124,12 +124,26 @@ class PendingHistory:
     answers: list[bytes] = field(default_factory=list)
 
 
+def _answered(history: History) -> list[Record]:
+    """The calls of a history that were answered: the last need not be."""
+    *before, last = history.records
+    return [*before, last] if {"result", "error"} & last.keys() else before
+
+
 class Session:
     """One subsystem judged on one running target. TargetTrouble: the target does not offer it."""
 
-    def __init__(self, job: Job, target: Target, record: Callable[[bytes], None] | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        target: Target,
+        record: Callable[[bytes], None] | None = None,
+        another: Callable[[], Target] | None = None,
+    ) -> None:
         self.job = job
         self.target = target
+        self.another = another or partial(Target, job.command, job.timeout_s)
+        """starts the target once more"""
         self.subsystem = find(job.subsystem)
         self.machine: Machine[Any] = self.subsystem.spec.machine
         target.tokens = Tokens(self.machine) or None
@@ -496,7 +510,7 @@ class Session:
         if not suspects:
             return None
         if trouble.kind in ONE_BY_ONE:
-            with contextlib.suppress(TargetTrouble), Target(self.job.command, self.job.timeout_s) as target:
+            with contextlib.suppress(TargetTrouble), self.another() as target:
                 target.tokens = Tokens(self.machine) or None
                 for asked in suspects:
                     answers: list[bytes] = []
@@ -545,8 +559,7 @@ class Session:
 
     def _judged_until_then(self, asked: PendingHistory, history: History) -> None:
         """Judge what was answered before the trouble: a wrong answer may be what led to it."""
-        *answered, last = history.records
-        answered += [last] if {"result", "error"} & last.keys() else []
+        answered = _answered(history)
         if not answered:
             return
         verdict = self._check_says(answered, self._brief())
@@ -591,8 +604,8 @@ class Session:
         return f"{self.target.hello.name} {self.target.hello.version}".strip()
 
     def small(self, rejection: Rejection) -> Rejection:
-        """The rejection with as few and simple calls as a bounded number of attempts finds. A target that gets into
-        trouble is asked no more."""
+        """The rejection with as few and simple calls as a bounded number of attempts finds, each on a target of its own
+        once one got into trouble: after its wrong answer it may die, or hang."""
         until = time.monotonic() + SHRINK_S
         tries = 0
         self.tried.clear()
@@ -600,10 +613,15 @@ class Session:
         def again(records: Sequence[Record]) -> History | None:
             nonlocal tries
             tries += 1
-            if self.broken or tries > SHRINK_TRIES or time.monotonic() > until:
+            if tries > SHRINK_TRIES or time.monotonic() > until:
                 return None
             try:
-                rejected = self.replayed(records)
+                if not self.broken:
+                    rejected = self.replayed(records)
+                else:
+                    with self.another() as self.target:
+                        self.target.tokens = Tokens(self.machine) or None
+                        rejected = self.replayed(records)
             except UserError:  # a configuration that is none
                 return None
             except TargetTrouble:
@@ -615,7 +633,7 @@ class Session:
         history = shrunk(again(rejection.history.records) or rejection.history, again)
         verdict = self._check_says(history.records, self._check())
         _, operation, what = kind_of(history)
-        found = cited(self.machine, history.records, [] if self.broken else [*self.tried])
+        found = cited(self.machine, history.records, [*self.tried])
         ids = found.clauses
         if ids and not verdict.known:
             sentences = {c.id: c.sentence for c in self.subsystem.clauses}
@@ -723,10 +741,16 @@ class Session:
                 self.called(asked, *choices[0])
                 state = choices[0][1].state
                 self.observed(asked, state)
-        self._send(asked)
-        if asked.answered < asked.sent:
-            self._received(asked)
-        made = self._trace(asked)
+        try:
+            self._send(asked)
+            if asked.answered < asked.sent:
+                self._received(asked)
+            made = self._trace(asked)
+        except TargetTrouble:
+            self.broken = True
+            made = _answered(self._so_far(asked, [*asked.answers, *self.target.left()]))
+            if not made:
+                return None
         self.tried.append(made)
         verdict = self._check_says(made, self._brief())
         if verdict.verdict == "accepted" or verdict.step is None:
