@@ -1,12 +1,13 @@
 """What a target is asked: histories of calls that the contract allows, drawn from the spec alone.
 
-Four kinds, all of them a function of the seed:
+Five kinds, all of them a function of the seed:
 - the *tour* of a model: histories that together take every action, possible or refused, in every reachable model state;
 - *guided* histories: of a few proposed calls the one is taken of which least was seen: its outcome, alone and after the
   outcome before; which of its candidates each argument is, with that outcome; and each two of these together. Arguments
   come from the spec's candidates, are repeated, and are taken up again when they are stale; crashes and damage come in
   bursts. What is deep is reached by streaks of one operation, each call of which adds most to what is shown, and by
   histories that keep to few operations; what is far, by numbers at the ends of widths, which then go on being used;
+- *relabelled* ones: a guided history again, with 2^33 added to offsets, 2^40 to producers' ids, and times of today;
 - *eager* histories, with which a campaign begins: of many proposed calls always the one of which least was seen, and
   nothing else, so that the common faults are met within few calls;
 - *uniform* histories: every operation and every candidate alike, as a yardstick.
@@ -64,6 +65,12 @@ operations these are at most, and what they weigh."""
 STREAK, LENGTHS, GROWING, LOOKED = 0.04, (3, 6, 12), 6, 8
 """How often a call that changed something is followed by a streak of its operation; how long one is; of how many
 proposals that one is made which adds most to what is shown; how many questions are asked then."""
+GROWN, GROWTH, ADDING = 0.2, 40, 50
+"""Of histories, how many begin with calls of the operations that add most to what is shown, as far as is known; how
+many calls that are; and what the one weighs that adds most."""
+WITH_STATE, WITHOUT, HARM, PREFERRED = 4, 1, (2, 6), 16
+"""What an operation weighs that depends on the state, one that its arguments alone decide, and one that does harm, in
+most histories and in those with harm in plenty; what one weighs more that a history prefers."""
 ONWARD: Final = 0.3
 LONGEST: Final = 180
 TRIES: Final = 20
@@ -132,6 +139,9 @@ class Guide:
     features: set[Hashable] = field(default_factory=set)
     """what states were like"""
     ways: list[Way] = field(default_factory=list)
+    added: Counter[str] = field(default_factory=Counter)
+    """operation -> how much more was shown after its calls, all told"""
+    called: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -167,7 +177,9 @@ class Draws:
         """the number at the end of a width that was used last in the history, and where its range ends"""
         self.fresh = 0
         """in how many calls that come next it is used sooner"""
-        self.questions = [op for op in operations if op.returns == "answer"]
+        self.drawn: _GuidedPlan | None = None
+        """the last guided history"""
+        self.questions = [op for op in operations if op.returns == "answer" and op.takes_state]
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
@@ -186,7 +198,21 @@ class Draws:
             way.followed += 1
             self.far = True
         init = draw_init(self.machine, rng.choice) if way is None else way.init
-        return Start(init, _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else ()))
+        self.drawn = _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else ())
+        return Start(init, self.drawn)
+
+    def relabelled(self) -> Start | None:
+        """The guided history that was drawn last once more, with large offsets, times of today and large ids; None if
+        there was none, where that changes nothing, and for a configuration outside its ranges. Calls that are not
+        allowed then are left out."""
+        if self.drawn is None:
+            return None
+        init, calls = self.drawn.init, self.drawn.calls
+        other = self.machine.relabelled(init)
+        changed = [Call(op, op.relabelled(arguments)) for op, arguments in calls]
+        if self.machine.beyond(other) or (other == init and changed == calls):
+            return None
+        return Start(other, fixed(self.cover, [c for c in changed if not c.operation.beyond(c.arguments)]))
 
     def start_eagerly(self, rng: random.Random, proposals: int) -> Start:
         """One history in which every call is the newest of that many; only with guidance."""
@@ -398,6 +424,8 @@ class _EagerPlan:
         self.stale = STALE
         self.calls: list[Call] = []
         self.seen_of: Any = self
+        self.size = 0
+        """of what is shown"""
         self.made = 0
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
@@ -410,6 +438,7 @@ class _EagerPlan:
             return None
         proposal, aspects = chosen
         call, seen = proposal.call, self.guide.seen
+        self.guide.called[call.operation.name] += 1
         self.calls.append(call)
         self.made += 1
         for p, value in call.arguments.items():
@@ -425,7 +454,12 @@ class _EagerPlan:
         if state is self.seen_of:
             return
         self.seen_of = state
-        new = features(self.draws.machine.observe(state)) - self.guide.features
+        shown = self.draws.machine.observe(state)
+        size = extent(shown)
+        if self.calls:
+            self.guide.added[self.calls[-1].operation.name] += max(0, size - self.size)
+        self.size = size
+        new = features(shown) - self.guide.features
         if new:
             self.guide.features |= new
             if self.calls and len(self.calls) <= LONGEST:
@@ -506,18 +540,29 @@ class _GuidedPlan(_EagerPlan):
         """the operation of which more calls are made, and how many"""
         self.looks = LOOKED if way else 0
         """questions that are asked next"""
-        harm = 3 if rng.random() < BURST else 1
-        weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
+        harm = HARM[rng.random() < BURST]
+        weights = [
+            harm if op.kind in ("crash", "restart", "damage") else WITH_STATE if op.takes_state else WITHOUT
+            for op in draws.operations
+        ]
         if rng.random() < SWARM:
             weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
-            weights[rng.randrange(len(weights))] += 8
+            weights[rng.randrange(len(weights))] += PREFERRED
         if rng.random() < FEW:
             few = rng.sample(range(len(weights)), min(len(weights), rng.randint(2, AT_MOST)))
             weights = [WEIGHT if n in few else 1 for n in range(len(weights))]
             self.stale = FEW_STALE
         if way:
-            weights[draws.operations.index(way[-1].operation)] += 8
+            weights[draws.operations.index(way[-1].operation)] += PREFERRED
         self.weights = list(itertools.accumulate(weights))
+        self.growth = self._growth() if not way and rng.random() < GROWN else None
+
+    def _growth(self) -> Sequence[int]:
+        """The weights of the operations by how much each adds."""
+        guide, operations = self.guide, self.draws.operations
+        adds = [guide.added[op.name] / (1 + guide.called[op.name]) for op in operations]
+        most = max(adds) or 1
+        return list(itertools.accumulate(1 + int(ADDING * x / most) for x in adds))
 
     def __call__(self, state: Any) -> Proposal | None:
         while self.way:
@@ -537,6 +582,11 @@ class _GuidedPlan(_EagerPlan):
         rng, draws = self.rng, self.draws
         if (follow := self._following(state)) is not None:
             return follow
+        if self.growth is not None and self.made < GROWTH:
+            (op,) = rng.choices(draws.operations, cum_weights=self.growth)
+            more = draws.growing(op, state, rng, self.used)
+            if more is not None:
+                return more, self._aspects(more, state)
         if self.last is not None and rng.random() < DUPLICATE:
             again = proposed(draws.cover, state, self.last)
             if again is not None:

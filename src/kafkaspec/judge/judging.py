@@ -66,6 +66,8 @@ TRIED: Final = 200
 """At most this many of the histories that were tried are looked at again to find the broken rule."""
 ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
 """Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
+RELABELLED_EVERY: Final = 10
+"""One drawn history in this many is the one before, with other labels."""
 MAX_RIGHT: Final = 100_000
 """At most this many pairs of an expected answer and one that is as good are remembered."""
 MODEL_STATES_EVERY: Final = 4
@@ -247,6 +249,8 @@ class Session:
                 yield "tour", Start(how.init, fixed(self.cover, calls))
             elif (deviation := next(known, None)) is not None:
                 yield "deviation", deviation
+            elif k % RELABELLED_EVERY == 0 and (again := draws.relabelled()) is not None:
+                yield "relabelled", again
             else:
                 yield "draw", draws.start(rng)
 

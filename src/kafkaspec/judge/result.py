@@ -20,7 +20,7 @@ MAX_KINDS: Final = 50
 MIN_COVERAGE: Final = 75.0
 """Percent of the conditions' sides that a target must at least have been asked about, to be accepted."""
 
-By = Literal["eager", "deviation", "tour", "draw", "hypothesis", "replay"]
+By = Literal["eager", "deviation", "tour", "draw", "relabelled", "hypothesis", "replay"]
 """Where a history comes from."""
 Kind = tuple[str, str, str]
 """Clause, operation, shape of the difference: rejections alike in all three are one."""
