@@ -38,11 +38,11 @@ import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
+from kafkaspec.contract.fits import LARGEST, arguments_fit, fits
 from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited_alone
-from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
 from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
