@@ -8,11 +8,13 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from kafkaspec import report
@@ -274,7 +276,7 @@ def test_a_rejection_is_told_once_and_small() -> None:
     assert (r.verdict, r.exit_code, r.tally.histories) == ("rejected", 1, 60)
     assert (rejection.clause, rejection.operation, rejection.shape) == ("TOY-1", "push", "state.saved")
     calls = [(x["op"], x["args"]) for x in rejection.history.records]
-    assert calls == [("init", {"capacity": 1}), ("save", {}), ("restore", {}), ("push", {"value": 0})]
+    assert calls == [("init", {}), ("save", {}), ("restore", {}), ("push", {"value": 0})]
     assert rejection.count > 10
     assert rejection.small
     assert rejection.verdict.step == 3
@@ -363,7 +365,7 @@ def test_a_wrong_answer_just_before_the_trouble_is_rejected_and_made_small() -> 
     assert r.tally.trouble is not None
     (rejection,) = r.rejections
     calls = [(x["op"], x["args"]) for x in rejection.history.records]
-    assert calls == [("init", {"capacity": 2}), ("push", {"value": 0}), ("push", {"value": 0})]
+    assert calls == [("init", {}), ("push", {"value": 0}), ("push", {"value": 0})]
     assert rejection.history.records[-1]["result"] == 9
 
 
@@ -456,6 +458,25 @@ def test_a_history_is_not_made_smaller_by_a_number_outside_its_range() -> None:
             return len(session.tried)
 
         assert [asked(2**63), asked(2**63 - 1)] == [0, 1]
+
+
+def test_a_default_that_a_history_does_not_tell_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a target that cannot do without it is not rejected for that."""
+    with Target(command(Sound)) as target:
+        session = Session(Job("toy", "x"), target)
+        sent: list[bytes] = []
+        send = target.send
+
+        def sending(lines: Sequence[bytes], expected: Sequence[Any]) -> None:
+            sent.extend(lines)
+            send(lines, expected)
+
+        monkeypatch.setattr(target, "send", sending)
+        calls: list[Any] = [{"op": "init", "args": {}}, {"op": "drain", "args": {}}]
+        assert session.replayed(calls) is None
+        assert [r["args"] for r in session.tried[-1]] == [{}, {}]
+    asked = [orjson.loads(line) for line in sent]
+    assert [(x["op"], x.get("args")) for x in asked if x["op"] != "observe"] == [("init", {}), ("drain", {"atMost": 2})]
 
 
 # ---- what travels ----------------------------------------------------------------------------------------------------

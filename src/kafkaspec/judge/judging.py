@@ -634,7 +634,7 @@ class Session:
             return None if rejected is None else rejected[0]
 
         # A replay asks for the state after every call, and so may show the fault sooner than the history that found it.
-        history = shrunk(again(rejection.history.records) or rejection.history, again)
+        history = shrunk(self.machine, rejection.history, again)
         verdict = self._check_says(history.records, self._check())
         _, operation, what = kind_of(history)
         found = cited(self.machine, history.records, [*self.tried])
@@ -738,13 +738,14 @@ class Session:
                 continue
             if len(choices) > 1:
                 after = self._resolved(asked, choices[0][0], choices, state)
-                if after is None:
-                    break
-                state = after
             else:
                 self.called(asked, *choices[0])
-                state = choices[0][1].state
-                self.observed(asked, state)
+                after = choices[0][1].state
+                self.observed(asked, after)
+            asked.records[-1]["args"] = r["args"]  # defaults that are not told are asked nevertheless
+            if after is None:
+                break
+            state = after
         try:
             self._send(asked)
             if asked.answered < asked.sent:
