@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from kafkaspec import report
-from kafkaspec.contract.history import History, read
+from kafkaspec.contract.history import History, parse, read
 from kafkaspec.contract.machine import Outside
 from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
@@ -34,6 +34,7 @@ from kafkaspec.judge.tour import Tour, tour
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
+from kafkaspec.report.calls import readable
 from tests.judge import toy_target
 from tests.judge.forked import fork_targets
 from tests.judge.toy_subsystem import HOW, TOY
@@ -282,6 +283,18 @@ def test_a_rejection_is_told_once_and_small() -> None:
     assert rejection.verdict.step == 3
     again = check(TOY.machine, rejection.history.ndjson().splitlines())
     assert (again.verdict, again.step, again.differences) == ("rejected", 3, rejection.verdict.differences)
+
+
+@pytest.mark.parametrize("fault", [toy_target.ForgetsAndMiscounts, toy_target.TakesNone, toy_target.Fails])
+def test_what_is_copied_from_a_terminal_is_rejected_as_what_is_kept(fault: type[Sound]) -> None:
+    """The text has of the states what the calls changed; the trace has all of them."""
+    for r in judged(fault).rejections:
+        text = readable(r.history, r.verdict.expected["state"])
+        assert "\n  state " not in text
+        kept, copied = (check(TOY.machine, h.ndjson().splitlines()) for h in (r.history, parse(text, "x")))
+        for field in ("verdict", "step", "clause", "others", "differences", "what", "nearest"):
+            assert getattr(copied, field) == getattr(kept, field), field
+        assert kept.verdict == "rejected"
 
 
 def test_every_kind_is_told() -> None:

@@ -2,7 +2,8 @@
 
 A trace is NDJSON, one line a call: {"i", "op", "args", "result" or "error": {"class", "message"}, "state"}. A line
 `init` begins a history (a file may hold several); its `args` are the configuration. Any field may be missing, arguments
-and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. A missing
+and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. In the
+place of the state there may be parts of it, {"parts": [[keys, value], ...]}, and [keys] where nothing stood. A missing
 argument is searched for among the spec's candidates and the values in its line; as there may be others (unless the
 candidates are `Exhaustive`), a trace that is not explained after such a search is not rejected: it could not be judged.
 
@@ -48,7 +49,7 @@ from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, CountingReader, is_deep, json_text, opened, parsed
 from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
-from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same
+from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same, with_parts
 
 MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -67,7 +68,7 @@ MAX_REASONS: Final = 20
 MAX_PLACES: Final = 1_000
 """In which a state that a line shows is found to differ; no further one is looked for."""
 
-FIELDS = ("i", "op", "args", "result", "error", "state")
+FIELDS = ("i", "op", "args", "result", "error", "state", "parts")
 _STATE = b',"state":'  # 9 bytes
 _HEADS = ({"i", "op", "args", "result"}, {"i", "op", "args", "error"})
 _COMPLETE = ({"i", "op", "args", "result", "state"}, {"i", "op", "args", "error", "state"})
@@ -376,16 +377,28 @@ class Check:
             return Fields(observation)
         return observation
 
+    def shown(self, observation: Json, record: Mapping[str, Any]) -> Json:
+        """The state that a line shows; ABSENT, if it shows none. What it does not show of it is as in that one."""
+        return with_parts(observation, record["parts"]) if "parts" in record else record.get("state", ABSENT)
+
     def shows(self, observation: Json, record: Mapping[str, Any]) -> bool:
         """Whether the state that a line shows, if it does, is that one."""
-        return "state" not in record or same(self.compared(observation, record["state"]), record["state"])
+        seen = self.shown(observation, record)
+        return seen is ABSENT or same(self.compared(observation, seen), seen)
 
     def differing(self, observation: Json, record: Mapping[str, Any]) -> list[Difference]:
         """Where it is not; the first places."""
-        if "state" not in record:
+        seen = self.shown(observation, record)
+        if seen is ABSENT:
             return []
-        where = differences(self.compared(observation, record["state"]), record["state"], "state")
-        return list(itertools.islice(where, MAX_PLACES))
+        return list(itertools.islice(differences(self.compared(observation, seen), seen, "state"), MAX_PLACES))
+
+    def whole(self, line: Line, observation: Json) -> Line:
+        """The line with the state in the place of parts of it."""
+        if "parts" not in line.record:
+            return line
+        rest = {k: v for k, v in line.record.items() if k != "parts"}
+        return line._replace(record={**rest, "state": self.shown(observation, line.record)})
 
     # lines with missing fields, deviations, rejections
 
@@ -475,6 +488,7 @@ class Check:
         self.histories += 1
         if outcome_matches(None, line.record) and self.shows(observation, line.record):
             return None
+        line = self.whole(line, observation)
         broken = cited_alone(self.machine, line.record, self.compared(observation, line.record.get("state")))
         return self.refuse(line, broken, None, observation, "the first state is another one", "")
 
@@ -649,6 +663,11 @@ class Check:
                 self.unknown(number, str(unknown("field", history.cut(key), FIELDS)))
         if "result" in record and "error" in record:
             self.unknown(number, "a line has a result or an error, not both")
+        if "state" in record and "parts" in record:
+            self.unknown(number, "a line has the state or parts of it, not both")
+        parts = record.get("parts", [])
+        if not isinstance(parts, list) or not all(map(_is_part, parts)):
+            self.unknown(number, f"parts must be [[[KEY, ...], VALUE], ...], not {_short(parts)}")
         op, arguments, error = record.get("op"), record.get("args", {}), record.get("error", {"class": ""})
         if op is not None and not isinstance(op, str):
             self.unknown(number, f"op must be a string, not {_short(op)}")
@@ -744,6 +763,7 @@ class Check:
             what = "no call that the contract allows here fits what is recorded of this one"
             return self.verdict("rejected", line, what=what, nearest=self.nearest(line) if nearest else "")
         a = best[1]
+        line = self.whole(line, a.observation)
         near = self.nearest(line, a.observation) if nearest else ""
         right_answer = outcome_matches(a.result, line.record)
         known = self.deviating(line.record, a) if self.strict else ()
@@ -867,7 +887,19 @@ def _scalars(record: Mapping[str, Any]) -> list[Json]:
 
     look(record.get("result"))
     look(record.get("state"))
+    look(record.get("parts"))
     return [v for _, v in found][:MAX_SEEN]
+
+
+def _is_part(part: Json) -> bool:
+    """Whether it is the keys to a part of a state, and what stands there, or nothing."""
+    return (
+        isinstance(part, list)
+        and 1 <= len(part) <= 2
+        and isinstance(part[0], list)
+        and 1 <= len(part[0]) <= MAX_DEPTH
+        and all(isinstance(key, str) for key in part[0])
+    )
 
 
 def _kinds(op: Operation[Any], parameter: str) -> tuple[type, ...]:
