@@ -129,7 +129,8 @@ def test_parts_of_a_state_are_compared_and_the_rest_is_not() -> None:
     whole = judge('push value=7 -> 1\npop -> 7\n  state {"items":[7],"saved":null}')
     assert (v.differences, v.clause, v.others) == (whole.differences, whole.clause, whole.others)
     assert v.nearest == whole.nearest != ""
-    assert judge("init\n  state.items = [1]").differences[0].path == "state.items"
+    first = judge("init\n  state.items = [1]")
+    assert (first.differences[0].path, first.seen["state"]["items"]) == ("state.items", [1])
 
 
 def nested() -> Machine[dict[str, Any]]:
@@ -177,6 +178,7 @@ def test_missing_fields_are_searched_for() -> None:
     assert judge('push\n?\npop -> 7\n  state {"items":[],"saved":[7]}').verdict == "accepted"
     assert judge("push\npush\npop -> 1\npop -> 0\nrestore").verdict == "accepted"
     assert judge('push\n  state {"items":[55]}\npop -> 55').verdict == "accepted"  # no candidate, but in the line
+    assert judge("push\n  state.items = [55]\npop -> 55").verdict == "accepted"
     assert judge("push value=1\npush value=5\nsave\npop\nrestore\npop -> 1").verdict == "accepted"
     v = judge("push value=1\npush value=5\nsave\npop\nrestore\npop -> 5")
     assert (v.verdict, v.step, v.clause) == ("rejected", 5, "TOY-6")
@@ -275,7 +277,9 @@ def test_the_history_of_a_deviation_shows_it(deviation: Any) -> None:
         ('{"op":"pop","parts":[[[],1]]}', "t:1: parts must be "),
         ('{"op":"pop","parts":[[["items"],1,2]]}', "t:1: parts must be "),
         ('{"op":"pop","parts":[[["items",3],1]]}', "t:1: parts must be "),
-        (f'{{"op":"pop","parts":[[{["x"] * 101},1]]}}'.replace("'", '"'), "t:1: parts must be "),
+        pytest.param(
+            orjson.dumps({"op": "pop", "parts": [[["x"] * 101, 1]]}).decode(), "t:1: parts must be ", id="many keys"
+        ),
         ('{"op":"pop","i":"x"}', 't:1: i must be a number, not "x"'),
         ('{"op":"init","args":{"capasity":1}}', "t:1: unknown argument of init 'capasity'; did you mean 'capacity'?"),
         (
