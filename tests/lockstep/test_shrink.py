@@ -153,7 +153,7 @@ def test_a_number_is_found_in_few_attempts() -> None:
 def test_numbers_near_each_other_are_lowered_together() -> None:
     def ascending(rs: Sequence[Record]) -> bool:
         base, *at = [given(rs, n, "at" if n else "base", -1) for n in range(4)]
-        return 0 <= base <= at[0] < at[1] < at[2]
+        return bool(0 <= base <= at[0] < at[1] < at[2])
 
     calls = [call("read", at=FAR + n) for n in (3, 4, 8)]
     assert small(ascending, *calls, init={"base": FAR}) == [

@@ -48,8 +48,8 @@ def test_what_is_wrong_is_shown_though_the_call_left_it_as_it_was() -> None:
 
 
 def test_a_part_of_a_part_that_is_shown_is_not_shown_again() -> None:
-    before, now = {"at": {}}, {"at": {"0": {"n": 1, "m": 2}}}
-    assert lines(before, now, right={"at": {"0": {"n": 0, "m": 2}}})[-1] == 'state.at["0"] = {"n":1,"m":2}'
+    now = {"at": {"0": {"n": 1, "m": 2}}}
+    assert lines({"at": {}}, now, right={"at": {"0": {"n": 0, "m": 2}}})[-1] == 'state.at["0"] = {"n":1,"m":2}'
 
 
 def test_states_that_are_not_recorded_are_passed_over() -> None:
