@@ -325,6 +325,14 @@ def test_the_first_rejection_ends_it_if_that_is_wanted() -> None:
     assert r.again.endswith("--fail-fast --seed 0 --examples 500")
 
 
+def test_where_time_was_over_before_the_first_history_it_is_asked_for() -> None:
+    """No number of histories below one is a number that the command takes."""
+    r = judge(Job("leader_epochs", LEADER_EPOCHS), examples=None, time_s=0)
+    assert (r.verdict, r.tally.histories) == ("could not judge", 0)
+    assert r.again.endswith(" leader_epochs --seed 0 --examples 1")
+    assert r.until_now(None).again == r.again
+
+
 def test_what_fails_in_the_target_is_its_answer() -> None:
     (rejection,) = judged(toy_target.Fails).rejections
     assert rejection.operation == "drain"

@@ -336,7 +336,7 @@ def judge(
         str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML, a test case a subsystem.")
+        Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML, a test case a clause.")
     ] = None,
     html: Html = None,
     json: Json = False,

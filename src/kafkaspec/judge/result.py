@@ -261,10 +261,10 @@ class SubsystemVerdict:
 
     @property
     def again(self) -> str:
-        """The command that judges so again."""
+        """The command that judges so again; the first history, where time was over before one was judged."""
         if self.replayed:
             return self.replay(self.replayed)
-        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories}"
+        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories or 1}"
         out += "" if self.job.min_coverage == MIN_COVERAGE else f" --min-coverage {self.job.min_coverage:g}"
         return out + (" --uniform" if self.job.generator == "uniform" else "")
 
