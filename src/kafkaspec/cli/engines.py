@@ -87,8 +87,9 @@ def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict:
     first = _looked_at(lines)
     if not first:
         raise UserError(f"{name}: is empty")
-    wanted = wanted or guess(name, first)
-    return judge(wanted.spec.machine, itertools.chain(first, lines), name=name, strict=strict, release=release)
+    machine = (wanted or guess(name, first)).spec.machine
+    with progress(name) as bar:
+        return judge(machine, itertools.chain(first, lines), name=name, strict=strict, release=release, progress=bar)
 
 
 def _first_lines(path: Path) -> list[bytes]:

@@ -59,6 +59,12 @@ MAX_CALLS: Final = 100_000
 """How many calls are tried for lines with missing fields, and `MAX_CALLS_A_LINE` more for each of these lines, before
 the check gives up."""
 MAX_CALLS_A_LINE: Final = 50
+MAX_FURTHER_CALLS: Final = 1_000_000
+"""How many these more are at most, in all lines together."""
+MAX_UNSHOWN_BYTES: Final = 1 << 30
+"""How large the states are together, as JSON, in which lines are judged that do not show them whole, and
+`UNSHOWN_BYTES_A_LINE` more for each line, before the check gives up: a call takes longer the larger the state is."""
+UNSHOWN_BYTES_A_LINE: Final = 4 << 10
 MAX_SEEN: Final = 200
 """How many values of a line are tried for an argument that it leaves out."""
 MAX_NEAREST: Final = 2_000
@@ -206,10 +212,26 @@ class Check:
         """the skipped line after which the state is not known"""
         self.left = MAX_CALLS
         """calls that may still be tried on the other path"""
+        self.further = MAX_FURTHER_CALLS
+        self.unshown = MAX_UNSHOWN_BYTES
+        """bytes of states that lines may still leave out"""
+        self.first: tuple[bytes, Any, Json] | None = None
+        """the configuration of the newest history, its first state and what is shown of it"""
 
     def fresh(self, arguments: Mapping[str, Json]) -> Possible:
         """The first state for the arguments of an `init` line."""
         return Possible(self.machine.start(arguments), tuple(initial() for initial in self.initials))
+
+    def shown_first(self, arguments: Mapping[str, Json]) -> tuple[Possible, Json]:
+        """The same, and what is shown of it. Histories one after the other mostly have the same configuration."""
+        text = json_text(arguments)
+        if self.first is None or self.first[0] != text:
+            state = self.machine.start(arguments)
+            observation = self.machine.observe(state)
+            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
+            self.first = text, state, observation
+        _, state, observation = self.first
+        return Possible(state, tuple(initial() for initial in self.initials)), observation
 
     @cached_property
     def configuration(self) -> Mapping[str, Any]:
@@ -239,6 +261,9 @@ class Check:
         before, ghosts = self.frontier[0]
         events = 0
         for number, line in enumerate(lines, 1):
+            if not number & 0xFFF:
+                self.events = events
+                tick()
             if len(line) > MAX_LINE_BYTES:
                 parsed(line, self.name, number)
             # Where the state is the last field, only what stands before it is parsed. The state's text need not be, if
@@ -261,9 +286,6 @@ class Check:
                 state = before if single else self.frontier[0].state
                 tokens.recorded(record, partial(self.answer, record, state))
             events += 1
-            if not events & 0x3FFF:
-                self.events = events
-                tick()
             if single and type(head) is dict and (at or head.keys() in _COMPLETE):
                 op, a = head["op"], head["args"]
                 bound = bounds.get(op) if type(op) is str else None
@@ -341,6 +363,8 @@ class Check:
         """A complete line that is not to the byte what the spec shows: whether it is right nevertheless, the known
         deviations by which it is, and the line as parsed. `text` is that of its state, if only the head was parsed;
         `answered`: whether its answer is the spec's."""
+        self.unshown = min(MAX_UNSHOWN_BYTES, self.unshown + UNSHOWN_BYTES_A_LINE)
+        self.look(number, attempt.observation, len(line))
         ids: tuple[str, ...] = ()
         may_deviate = bool(self.deviations) and not self.strict
         if may_deviate and record is None and (ids := self.deviating(head, attempt, text)):
@@ -476,9 +500,7 @@ class Check:
     def begin(self, line: Line) -> Verdict | None:
         """A new history."""
         try:
-            possible = self.fresh(line.arguments)
-            observation = self.machine.observe(possible.state)
-            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
+            possible, observation = self.shown_first(line.arguments)
         except UserError as e:
             self.unknown(line.number, str(e))
         except Exception as e:
@@ -512,16 +534,39 @@ class Check:
         """Every call that the line may be, made in every possible state."""
         if not self.complete(line):
             self.sparse_since = self.sparse_since or line.number
-        self.left += MAX_CALLS_A_LINE
+        searched = self.is_searched(line)
+        if searched:
+            more = min(MAX_CALLS_A_LINE, self.further)
+            self.left += more
+            self.further -= more
+        self.unshown = min(MAX_UNSHOWN_BYTES, self.unshown + UNSHOWN_BYTES_A_LINE)
+        shown = len(json_text(line.record["state"])) if "state" in line.record else 0
         for possible in self.frontier:
             for op, arguments in self.calls(line, possible.state):
-                self.left -= 1
+                self.left -= searched
                 if self.left < 0:
                     raise UserError(
                         f"{self.name}:{line.number}: could not judge from here: more than {MAX_CALLS:,} calls, and "
                         f"{MAX_CALLS_A_LINE} a line, would have to be tried for what the lines leave out"
                     )
-                yield self.attempt(line, possible, op, arguments)
+                a = self.attempt(line, possible, op, arguments)
+                if isinstance(a, Attempt):
+                    self.look(line.number, a.observation, shown)
+                yield a
+
+    def is_searched(self, line: Line) -> bool:
+        """Whether more than one call is tried for it."""
+        return len(self.frontier) > 1 or not self.complete(line)
+
+    def look(self, number: int, observation: Json, shown: int) -> None:
+        """Count a state in which a line is judged that shows so many bytes of it. UserError for too many that are not
+        shown."""
+        self.unshown -= max(0, len(json_text(observation)) - shown)
+        if self.unshown < 0:
+            raise UserError(
+                f"{self.name}:{number}: could not judge from here: the states that the lines leave out come to more "
+                f"than {MAX_UNSHOWN_BYTES >> 20:,} MiB, and {UNSHOWN_BYTES_A_LINE >> 10} KiB a line"
+            )
 
     def explanations(
         self, line: Line, made: Iterable[Attempt | Outside] | None = None
@@ -540,7 +585,7 @@ class Check:
             elif outcome_matches(attempt.result, line.record) and self.shows(attempt.observation, line.record):
                 found.append(attempt)
             elif not self.strict:
-                self.left -= len(self.deviations)
+                self.left -= len(self.deviations) * self.is_searched(line)
                 if ids := self.deviating(line.record, attempt):
                     deviated.append((attempt, ids))
         return found, deviated, broken
@@ -968,7 +1013,12 @@ def check(
     if not isinstance(source, Path):
         lines = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
         checking = Check(machine, name or "trace", strict, max_states, release, skips=True)
-        return bounded(checking.run(lines, lambda: None))
+
+        def told() -> None:
+            if progress is not None:
+                progress(checking.events, None, "events")
+
+        return bounded(checking.run(lines, told))
     name = name or str(source)
     checking = Check(machine, name, strict, max_states, release, skips=True)
     try:
