@@ -44,7 +44,7 @@ def unjudged(source: str, problem: str) -> dict[str, Any]:
     return {"type": "ErrorReport", "source": source, "verdict": "could not judge", "problems": [problem]}
 
 
-def named(document: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def named(document: list[dict[str, Any]]) -> list[tuple[str, str | None]]:
     """Type and source, model or text of each element."""
     return [(d["type"], d.get("source") or d.get("model")) for d in document]
 
