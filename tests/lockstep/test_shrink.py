@@ -303,3 +303,29 @@ def test_a_call_that_leaves_the_contract_meanwhile_is_left_out() -> None:
     calls = [call("keep", nested=[[1], [2], [3], [4]]), call("read", at=0, until=3)]
     found = shrunk(machine, History((call("init"), *calls), "", "A-1"), Leaves(fails))
     assert [(r["op"], r["args"]) for r in found.records] == [("init", {}), ("read", {"at": 0})]
+
+
+def test_the_arguments_behind_a_call_that_is_left_out_meanwhile_are_those_of_another_one() -> None:
+    class Leaves(Target):
+        def __call__(self, records: Sequence[Record]) -> History | None:
+            return super().__call__([r for r in records if r["op"] != "write" or "until" in records[1]["args"]])
+
+    def fails(rs: Sequence[Record]) -> bool:
+        return [r["op"] for r in rs] == ["init", "read", *["write"] * ("until" in rs[1]["args"]), "keep"]
+
+    calls = [call("read", at=0, until=4), call("write", text="a"), call("keep", parts=[], nested=[])]
+    found = shrunk(machine, History((call("init"), *calls), "", "A-1"), Leaves(fails))
+    assert [(r["op"], r["args"]) for r in found.records] == [("init", {}), ("read", {"at": 0}), ("keep", {})]
+
+
+def test_the_last_call_may_be_left_out_without_one_of_its_arguments() -> None:
+    class Leaves(Target):
+        def __call__(self, records: Sequence[Record]) -> History | None:
+            return super().__call__([r for r in records if "when" not in r["args"] or "until" in r["args"]])
+
+    def fails(rs: Sequence[Record]) -> bool:
+        return [given(rs, n, "at") for n in range(1, len(rs))] == [1] or (len(rs) == 3 and "until" in rs[2]["args"])
+
+    calls = [call("read", at=1), call("read", at=2, until=4, when=5)]
+    found = shrunk(machine, History((call("init"), *calls), "", "A-1"), Leaves(fails))
+    assert [(r["op"], r["args"]) for r in found.records] == [("init", {}), ("read", {"at": 1})]

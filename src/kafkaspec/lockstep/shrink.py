@@ -16,6 +16,7 @@ What is tried, in this order:
 
 from __future__ import annotations
 
+import itertools
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -287,14 +288,19 @@ class _Values:
 
     def leave_out_arguments(self) -> None:
         """Leave out the arguments that have a default: all of a call, else one after the other."""
-        for n, record in enumerate(self.best.records):
+        for n in itertools.count():
             if n >= len(self.best.records):
                 return
-            optional = [name for name in self.arguments(n) if self.has_default(record["op"], name)]
-            for names in (optional, *([name] for name in optional)):
-                rest = {k: v for k, v in self.arguments(n).items() if k not in names}
-                if self.fails({n: rest}) and names is optional:
-                    break
+            op = self.best.records[n]["op"]
+            optional = [name for name in self.arguments(n) if self.has_default(op, name)]
+            if not self.without_arguments(n, optional):
+                for name in optional:
+                    if [r["op"] for r in self.best.records[n : n + 1]] != [op]:
+                        break  # without an argument that call is outside the contract, and left out
+                    self.without_arguments(n, [name])
+
+    def without_arguments(self, call: int, names: Sequence[str]) -> bool:
+        return self.fails({call: {k: v for k, v in self.arguments(call).items() if k not in names}})
 
     def lower_together(self) -> None:
         """Lower numbers of one kind that are near each other by the same amount, until nothing helps."""
