@@ -26,8 +26,9 @@ from kafkaspec.judge import campaign, judging, result
 from kafkaspec.judge import tour as touring
 from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.check import check
+from kafkaspec.judge.generate import Draws
 from kafkaspec.judge.hypothesis_source import CALL_BYTES
-from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, Session, kind_of
+from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, RELABELLED_EVERY, Session, kind_of
 from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.judge.tour import Tour, tour
@@ -144,6 +145,31 @@ def test_histories_of_all_kinds_come_up(monkeypatch: pytest.MonkeyPatch) -> None
     assert seen.count("tour") == r.tally.toured["ToyQueue"] > 20
     assert seen.count("draw") > 10
     assert (BLOCK // HYPOTHESIS_EVERY) * HYPOTHESIS_EVERY == BLOCK
+
+
+def test_growth_and_other_labels_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    may_grow: list[bool] = []
+    begin, start = Session.begin, Draws.start
+
+    def noted(self: Session, number: int, by: Any, init: Any) -> Any:
+        seen.append(by)
+        return begin(self, number, by, init)
+
+    def started(self: Draws, rng: Any, grows: bool = False) -> Any:
+        may_grow.append(grows)
+        return start(self, rng, grows)
+
+    monkeypatch.setattr(Session, "begin", noted)
+    monkeypatch.setattr(Draws, "start", started)
+    monkeypatch.setattr(judging, "RARE_FROM", 30)
+    monkeypatch.setattr(judging, "_tours", lambda subsystem: ())
+    r = judge(Job("leader_epochs", LEADER_EPOCHS, steps=10), examples=100)
+    assert r.verdict == "accepted"
+    drawn = [by == "relabelled" for by in seen[EAGER:] if by in ("draw", "relabelled")]
+    assert sum(drawn) == sum(n % RELABELLED_EVERY == 0 for n in range(30, 96))
+    assert seen[:30].count("relabelled") == 0
+    assert may_grow == [False] * seen[:30].count("draw") + [True] * seen[30:].count("draw")
 
 
 def test_a_tour_is_kept_until_a_text_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

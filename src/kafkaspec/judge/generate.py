@@ -15,6 +15,7 @@ Five kinds, all of them a function of the seed:
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import random
 import re
@@ -22,6 +23,7 @@ from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
@@ -37,6 +39,9 @@ PROPOSALS, EAGER_PROPOSALS, FIRST_PROPOSALS = 4, 16, 64
 """Of how many proposals a call is taken: in a guided history, in an eager one, in a campaign's first ones."""
 OUTCOME, AFTER, ARGUMENTS, SIDES = 4.0, 1.0, 4.0, 4.0
 """How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
+SHORT_LIST, CHANGED, SHOWN = 5, 1.5, 2.0
+"""Of how many proposals with the highest scores the states are looked at in an eager history, what it weighs that the
+call changes something, and each of at most two new features of what is shown then."""
 CANDIDATES: Final = 12
 """At most this many candidates of a parameter are distinguished."""
 DUPLICATE, STALE, RANDOM, BURST = 0.04, 0.08, 0.25, 0.25
@@ -66,7 +71,7 @@ STREAK, LENGTHS, GROWING, LOOKED = 0.04, (3, 6, 12), 6, 8
 """How often a call that changed something is followed by a streak of its operation; how long one is; of how many
 proposals that one is made which adds most to what is shown; how many questions are asked then."""
 GROWN, GROWTH, ADDING = 0.2, 40, 50
-"""Of histories, how many begin with calls of the operations that add most to what is shown, as far as is known; how
+"""Of histories that may, how many begin with calls of the operations that add most to what is shown, as far as is known; how
 many calls that are; and what the one weighs that adds most."""
 WITH_STATE, WITHOUT, HARM, PREFERRED = 4, 1, (2, 6), 16
 """What an operation weighs that depends on the state, one that its arguments alone decide, and one that does harm, in
@@ -187,8 +192,8 @@ class Draws:
         self._ready: dict[str, list[tuple[str, Sequence[Any]]] | None] = {}
         self._known: dict[Callable[[Any], Sequence[Any]], Sequence[Any]] = {}
 
-    def start(self, rng: random.Random) -> Start:
-        """One history."""
+    def start(self, rng: random.Random, grows: bool = False) -> Start:
+        """One history; `grows`: it may begin with growth."""
         self.far, self.wide = False, None
         if self.guide is None:
             return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
@@ -198,7 +203,7 @@ class Draws:
             way.followed += 1
             self.far = True
         init = draw_init(self.machine, rng.choice) if way is None else way.init
-        self.drawn = _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else ())
+        self.drawn = _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else (), grows)
         return Start(init, self.drawn)
 
     def relabelled(self) -> Start | None:
@@ -412,6 +417,17 @@ class Draws:
         return out
 
 
+class _Scored(NamedTuple):
+    """A proposal: how little of it was seen, and what can be new of it."""
+
+    score: float
+    proposal: Proposal
+    aspects: list[Hashable]
+
+
+_by_score: Final = attrgetter("score")
+
+
 class _EagerPlan:
     """The plan of one eager history."""
 
@@ -506,24 +522,36 @@ class _EagerPlan:
     def _newest(self, state: Any, proposals: int, looks: bool = False) -> tuple[Proposal, list[Hashable]] | None:
         """Of some proposals that of which least was seen; now and then with a number changed. `looks`: questions."""
         rng, draws = self.rng, self.draws
-        best: tuple[Proposal, list[Hashable]] | None = None
-        highest = -1.0
+        found: list[_Scored] = []
         for _ in range(proposals):
-            found = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
-            found = found or draws.proposal(state, rng, self.weights, self.used, self.stale)
-            if found is None:
-                return best
-            aspects = self._aspects(found, state)
-            score = self._score(aspects, found.sides)
-            if score > highest:
-                best, highest = (found, aspects), score
-        if best is not None and rng.random() < VARIED:
-            varied = draws.varied(state, best[0].call, rng)
+            proposal = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
+            proposal = proposal or draws.proposal(state, rng, self.weights, self.used, self.stale)
+            if proposal is None:
+                break
+            aspects = self._aspects(proposal, state)
+            found.append(_Scored(self._score(aspects, proposal.sides), proposal, aspects))
+        if not found:
+            return None
+        _, best, aspects = self._best(found, state)
+        if rng.random() < VARIED:
+            varied = draws.varied(state, best.call, rng)
             if varied is not None:
                 if draws.follow is not None:
                     self.next = Call(*draws.follow)
                 return varied, self._aspects(varied, state)
-        return best
+        return best, aspects
+
+    def _best(self, found: Sequence[_Scored], state: Any) -> _Scored:
+        """Of those with the highest scores that which leads to a state with most that is new."""
+
+        def score(scored: _Scored) -> float:
+            after = scored.proposal.step.state
+            if after is state or after == state:
+                return scored.score
+            new = features(self.draws.machine.observe(after)) - self.guide.features
+            return scored.score + CHANGED + SHOWN * min(len(new), 2)
+
+        return max(heapq.nlargest(SHORT_LIST, found, key=_by_score), key=score)
 
 
 class _GuidedPlan(_EagerPlan):
@@ -531,7 +559,13 @@ class _GuidedPlan(_EagerPlan):
     with numbers at the ends of widths; a history that led to something new is gone on from."""
 
     def __init__(
-        self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], way: Sequence[Call]
+        self,
+        draws: Draws,
+        guide: Guide,
+        rng: random.Random,
+        init: Mapping[str, Json],
+        way: Sequence[Call],
+        grows: bool,
     ) -> None:
         super().__init__(draws, guide, rng, init, PROPOSALS)
         self.way = deque(way)
@@ -555,7 +589,7 @@ class _GuidedPlan(_EagerPlan):
         if way:
             weights[draws.operations.index(way[-1].operation)] += PREFERRED
         self.weights = list(itertools.accumulate(weights))
-        self.growth = self._growth() if not way and rng.random() < GROWN else None
+        self.growth = self._growth() if grows and not way and rng.random() < GROWN else None
 
     def _growth(self) -> Sequence[int]:
         """The weights of the operations by how much each adds."""
@@ -604,6 +638,10 @@ class _GuidedPlan(_EagerPlan):
         looks = self.looks > 0 and bool(draws.questions)
         self.looks -= looks
         return self._newest(state, 1 if rng.random() < RANDOM else self.proposals, looks)
+
+    def _best(self, found: Sequence[_Scored], state: Any) -> _Scored:
+        """By the score alone: what is shown is not looked at, as that takes longer than all else."""
+        return max(found, key=_by_score)
 
     def _again(self, state: Any) -> Proposal | None:
         """A call with the number at the end of a width that was used last, or one beside it."""

@@ -66,6 +66,8 @@ TRIED: Final = 200
 """At most this many of the histories that were tried are looked at again to find the broken rule."""
 ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
 """Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
+RARE_FROM: Final = 50
+"""The first history of a campaign that may begin with growth, or be relabelled: faults that need neither come first."""
 RELABELLED_EVERY: Final = 10
 """One drawn history in this many is the one before, with other labels."""
 MAX_RIGHT: Final = 100_000
@@ -240,6 +242,7 @@ class Session:
         tours = islice(self._toured() if guided else (), number * share, (number + 1) * share)
         for k in range(histories):
             rng = random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}")
+            rare = number * BLOCK + k >= RARE_FROM
             if guided and number * BLOCK + k < EAGER:
                 first = number * BLOCK + k < FIRST
                 yield "eager", draws.start_eagerly(rng, FIRST_PROPOSALS if first else EAGER_PROPOSALS)
@@ -249,10 +252,10 @@ class Session:
                 yield "tour", Start(how.init, fixed(self.cover, calls))
             elif (deviation := next(known, None)) is not None:
                 yield "deviation", deviation
-            elif k % RELABELLED_EVERY == 0 and (again := draws.relabelled()) is not None:
+            elif rare and k % RELABELLED_EVERY == 0 and (again := draws.relabelled()) is not None:
                 yield "relabelled", again
             else:
-                yield "draw", draws.start(rng)
+                yield "draw", draws.start(rng, rare)
 
     def _observe_every(self, number: int, k: int, by: By) -> int:
         return random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
