@@ -166,9 +166,9 @@ def test_growth_and_other_labels_come_later(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(judging, "_tours", lambda subsystem: ())
     r = judge(Job("leader_epochs", LEADER_EPOCHS, steps=10), examples=100)
     assert r.verdict == "accepted"
-    drawn = [by == "relabelled" for by in seen[EAGER:] if by in ("draw", "relabelled")]
-    assert sum(drawn) == sum(n % RELABELLED_EVERY == 0 for n in range(30, 96))
-    assert seen[:30].count("relabelled") == 0
+    relabelled = [n for n, by in enumerate(seen) if by == "relabelled"]
+    assert len(relabelled) > 1
+    assert all(n >= 30 and n % RELABELLED_EVERY == 0 for n in relabelled)
     assert may_grow == [False] * seen[:30].count("draw") + [True] * seen[30:].count("draw")
 
 
