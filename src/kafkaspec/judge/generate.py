@@ -71,8 +71,8 @@ STREAK, LENGTHS, GROWING, LOOKED = 0.04, (3, 6, 12), 6, 8
 """How often a call that changed something is followed by a streak of its operation; how long one is; of how many
 proposals that one is made which adds most to what is shown; how many questions are asked then."""
 GROWN, GROWTH, ADDING = 0.2, 40, 50
-"""Of histories that may, how many begin with calls of the operations that add most to what is shown, as far as is known; how
-many calls that are; and what the one weighs that adds most."""
+"""Of histories that may, how many begin with calls of the operations that add most to what is shown, as far as is
+known; how many calls that are; and what the one weighs that adds most."""
 WITH_STATE, WITHOUT, HARM, PREFERRED = 4, 1, (2, 6), 16
 """What an operation weighs that depends on the state, one that its arguments alone decide, and one that does harm, in
 most histories and in those with harm in plenty; what one weighs more that a history prefers."""
