@@ -42,6 +42,7 @@ def run(paths: Sequence[Path], *, master: str | None, html: Path | None, everyth
 def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everything: bool, json: bool) -> int:
     """Audit the paths again and again until SIGINT or SIGTERM: all is told first, then what has changed; with `json` a
     line each. The exit status is that of the last look that was told."""
+    from kafkaspec.audit.engine import unread
     from kafkaspec.audit.watch import Watch
     from kafkaspec.impl.common.files import printable
 
@@ -66,6 +67,8 @@ def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everythi
             raise
         return looking.last.exit_code
     except UserError as e:
+        if json:
+            show_json_line(unread(paths, str(e)))
         raise UserError(printable(str(e)), e.exit_code) from None
 
 

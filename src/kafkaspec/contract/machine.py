@@ -54,7 +54,7 @@ from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder, interned
-from kafkaspec.contract.numbers import Within, beyond, has_ranges, opaque, within
+from kafkaspec.contract.numbers import Within, beyond, has_ranges, opaque, relabelled, within
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -190,6 +190,10 @@ class Operation(Generic[S]):
         """Where in these arguments, by Python names, a whole number is outside its range: nothing is promised of such a
         call."""
         return _beyond(self._numbered, arguments)
+
+    def relabelled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """These arguments, by Python names, with what the labels of their types say added: see contract.numbers."""
+        return _relabelled(self._numbered, arguments)
 
     @cached_property
     def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:
@@ -361,6 +365,10 @@ def _beyond(numbered: Mapping[str, tuple[Any, Within | None]], arguments: Mappin
     return found
 
 
+def _relabelled(numbered: Mapping[str, tuple[Any, Within | None]], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {p: relabelled(numbered[p][0], v) if p in numbered else v for p, v in arguments.items()}
+
+
 def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple[Condition, ...]:
     out = []
     for contract in contracts:
@@ -414,6 +422,10 @@ class Machine(Generic[S]):
     def beyond(self, init: Mapping[str, Any]) -> list[str]:
         """Where in the arguments of `initial` a whole number is outside its range: see `Operation.beyond`."""
         return _beyond(self._numbered, init)
+
+    def relabelled(self, init: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of `initial` with what the labels of their types say added: see `Operation.relabelled`."""
+        return _relabelled(self._numbered, init)
 
     @cached_property
     def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:

@@ -125,7 +125,7 @@ def trouble_made_small(job: Job, tally: Tally) -> History | None:
             return made[1] if made is not None and len(made[1].records) > 1 else None
         return None
 
-    return shrunk(tally.last, again)
+    return shrunk(find(job.subsystem).spec.machine, tally.last, again)
 
 
 def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> SubsystemVerdict:

@@ -2,7 +2,8 @@
 
 A trace is NDJSON, one line a call: {"i", "op", "args", "result" or "error": {"class", "message"}, "state"}. A line
 `init` begins a history (a file may hold several); its `args` are the configuration. Any field may be missing, arguments
-and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. A missing
+and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. In the
+place of the state there may be parts of it, {"parts": [[keys, value], ...]}, and [keys] where nothing stood. A missing
 argument is searched for among the spec's candidates and the values in its line; as there may be others (unless the
 candidates are `Exhaustive`), a trace that is not explained after such a search is not rejected: it could not be judged.
 
@@ -38,17 +39,17 @@ import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
+from kafkaspec.contract.fits import LARGEST, arguments_fit, fits
 from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited_alone
-from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
 from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, CountingReader, is_deep, json_text, opened, parsed
 from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
-from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same
+from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same, with_parts
 
 MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -58,6 +59,12 @@ MAX_CALLS: Final = 100_000
 """How many calls are tried for lines with missing fields, and `MAX_CALLS_A_LINE` more for each of these lines, before
 the check gives up."""
 MAX_CALLS_A_LINE: Final = 50
+MAX_FURTHER_CALLS: Final = 1_000_000
+"""How many these more are at most, in all lines together."""
+MAX_UNSHOWN_BYTES: Final = 1 << 30
+"""How large the states are together, as JSON, in which lines are judged that do not show them whole, and
+`UNSHOWN_BYTES_A_LINE` more for each line, before the check gives up: a call takes longer the larger the state is."""
+UNSHOWN_BYTES_A_LINE: Final = 4 << 10
 MAX_SEEN: Final = 200
 """How many values of a line are tried for an argument that it leaves out."""
 MAX_NEAREST: Final = 2_000
@@ -67,7 +74,7 @@ MAX_REASONS: Final = 20
 MAX_PLACES: Final = 1_000
 """In which a state that a line shows is found to differ; no further one is looked for."""
 
-FIELDS = ("i", "op", "args", "result", "error", "state")
+FIELDS = ("i", "op", "args", "result", "error", "state", "parts")
 _STATE = b',"state":'  # 9 bytes
 _HEADS = ({"i", "op", "args", "result"}, {"i", "op", "args", "error"})
 _COMPLETE = ({"i", "op", "args", "result", "state"}, {"i", "op", "args", "error", "state"})
@@ -205,10 +212,26 @@ class Check:
         """the skipped line after which the state is not known"""
         self.left = MAX_CALLS
         """calls that may still be tried on the other path"""
+        self.further = MAX_FURTHER_CALLS
+        self.unshown = MAX_UNSHOWN_BYTES
+        """bytes of states that lines may still leave out"""
+        self.first: tuple[bytes, Any, Json] | None = None
+        """the configuration of the newest history, its first state and what is shown of it"""
 
     def fresh(self, arguments: Mapping[str, Json]) -> Possible:
         """The first state for the arguments of an `init` line."""
         return Possible(self.machine.start(arguments), tuple(initial() for initial in self.initials))
+
+    def shown_first(self, arguments: Mapping[str, Json]) -> tuple[Possible, Json]:
+        """The same, and what is shown of it. Histories one after the other mostly have the same configuration."""
+        text = json_text(arguments)
+        if self.first is None or self.first[0] != text:
+            state = self.machine.start(arguments)
+            observation = self.machine.observe(state)
+            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
+            self.first = text, state, observation
+        _, state, observation = self.first
+        return Possible(state, tuple(initial() for initial in self.initials)), observation
 
     @cached_property
     def configuration(self) -> Mapping[str, Any]:
@@ -238,6 +261,9 @@ class Check:
         before, ghosts = self.frontier[0]
         events = 0
         for number, line in enumerate(lines, 1):
+            if not number & 0xFFF:
+                self.events = events
+                tick()
             if len(line) > MAX_LINE_BYTES:
                 parsed(line, self.name, number)
             # Where the state is the last field, only what stands before it is parsed. The state's text need not be, if
@@ -260,9 +286,6 @@ class Check:
                 state = before if single else self.frontier[0].state
                 tokens.recorded(record, partial(self.answer, record, state))
             events += 1
-            if not events & 0x3FFF:
-                self.events = events
-                tick()
             if single and type(head) is dict and (at or head.keys() in _COMPLETE):
                 op, a = head["op"], head["args"]
                 bound = bounds.get(op) if type(op) is str else None
@@ -340,6 +363,8 @@ class Check:
         """A complete line that is not to the byte what the spec shows: whether it is right nevertheless, the known
         deviations by which it is, and the line as parsed. `text` is that of its state, if only the head was parsed;
         `answered`: whether its answer is the spec's."""
+        self.unshown = min(MAX_UNSHOWN_BYTES, self.unshown + UNSHOWN_BYTES_A_LINE)
+        self.look(number, attempt.observation, len(line))
         ids: tuple[str, ...] = ()
         may_deviate = bool(self.deviations) and not self.strict
         if may_deviate and record is None and (ids := self.deviating(head, attempt, text)):
@@ -376,16 +401,28 @@ class Check:
             return Fields(observation)
         return observation
 
+    def shown(self, observation: Json, record: Mapping[str, Any]) -> Json:
+        """The state that a line shows; ABSENT, if it shows none. What it does not show of it is as in that one."""
+        return with_parts(observation, record["parts"]) if "parts" in record else record.get("state", ABSENT)
+
     def shows(self, observation: Json, record: Mapping[str, Any]) -> bool:
         """Whether the state that a line shows, if it does, is that one."""
-        return "state" not in record or same(self.compared(observation, record["state"]), record["state"])
+        seen = self.shown(observation, record)
+        return seen is ABSENT or same(self.compared(observation, seen), seen)
 
     def differing(self, observation: Json, record: Mapping[str, Any]) -> list[Difference]:
         """Where it is not; the first places."""
-        if "state" not in record:
+        seen = self.shown(observation, record)
+        if seen is ABSENT:
             return []
-        where = differences(self.compared(observation, record["state"]), record["state"], "state")
-        return list(itertools.islice(where, MAX_PLACES))
+        return list(itertools.islice(differences(self.compared(observation, seen), seen, "state"), MAX_PLACES))
+
+    def whole(self, line: Line, observation: Json) -> Line:
+        """The line with the state in the place of parts of it."""
+        if "parts" not in line.record:
+            return line
+        rest = {k: v for k, v in line.record.items() if k != "parts"}
+        return line._replace(record={**rest, "state": self.shown(observation, line.record)})
 
     # lines with missing fields, deviations, rejections
 
@@ -463,9 +500,7 @@ class Check:
     def begin(self, line: Line) -> Verdict | None:
         """A new history."""
         try:
-            possible = self.fresh(line.arguments)
-            observation = self.machine.observe(possible.state)
-            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
+            possible, observation = self.shown_first(line.arguments)
         except UserError as e:
             self.unknown(line.number, str(e))
         except Exception as e:
@@ -475,6 +510,7 @@ class Check:
         self.histories += 1
         if outcome_matches(None, line.record) and self.shows(observation, line.record):
             return None
+        line = self.whole(line, observation)
         broken = cited_alone(self.machine, line.record, self.compared(observation, line.record.get("state")))
         return self.refuse(line, broken, None, observation, "the first state is another one", "")
 
@@ -498,16 +534,39 @@ class Check:
         """Every call that the line may be, made in every possible state."""
         if not self.complete(line):
             self.sparse_since = self.sparse_since or line.number
-        self.left += MAX_CALLS_A_LINE
+        searched = self.is_searched(line)
+        if searched:
+            more = min(MAX_CALLS_A_LINE, self.further)
+            self.left += more
+            self.further -= more
+        self.unshown = min(MAX_UNSHOWN_BYTES, self.unshown + UNSHOWN_BYTES_A_LINE)
+        shown = len(json_text(line.record["state"])) if "state" in line.record else 0
         for possible in self.frontier:
             for op, arguments in self.calls(line, possible.state):
-                self.left -= 1
+                self.left -= searched
                 if self.left < 0:
                     raise UserError(
                         f"{self.name}:{line.number}: could not judge from here: more than {MAX_CALLS:,} calls, and "
                         f"{MAX_CALLS_A_LINE} a line, would have to be tried for what the lines leave out"
                     )
-                yield self.attempt(line, possible, op, arguments)
+                a = self.attempt(line, possible, op, arguments)
+                if isinstance(a, Attempt):
+                    self.look(line.number, a.observation, shown)
+                yield a
+
+    def is_searched(self, line: Line) -> bool:
+        """Whether more than one call is tried for it."""
+        return len(self.frontier) > 1 or not self.complete(line)
+
+    def look(self, number: int, observation: Json, shown: int) -> None:
+        """Count a state in which a line is judged that shows so many bytes of it. UserError for too many that are not
+        shown."""
+        self.unshown -= max(0, len(json_text(observation)) - shown)
+        if self.unshown < 0:
+            raise UserError(
+                f"{self.name}:{number}: could not judge from here: the states that the lines leave out come to more "
+                f"than {MAX_UNSHOWN_BYTES >> 20:,} MiB, and {UNSHOWN_BYTES_A_LINE >> 10} KiB a line"
+            )
 
     def explanations(
         self, line: Line, made: Iterable[Attempt | Outside] | None = None
@@ -526,7 +585,7 @@ class Check:
             elif outcome_matches(attempt.result, line.record) and self.shows(attempt.observation, line.record):
                 found.append(attempt)
             elif not self.strict:
-                self.left -= len(self.deviations)
+                self.left -= len(self.deviations) * self.is_searched(line)
                 if ids := self.deviating(line.record, attempt):
                     deviated.append((attempt, ids))
         return found, deviated, broken
@@ -649,6 +708,11 @@ class Check:
                 self.unknown(number, str(unknown("field", history.cut(key), FIELDS)))
         if "result" in record and "error" in record:
             self.unknown(number, "a line has a result or an error, not both")
+        if "state" in record and "parts" in record:
+            self.unknown(number, "a line has the state or parts of it, not both")
+        parts = record.get("parts", [])
+        if not isinstance(parts, list) or not all(map(_is_part, parts)):
+            self.unknown(number, f"parts must be [[[KEY, ...], VALUE], ...], not {_short(parts)}")
         op, arguments, error = record.get("op"), record.get("args", {}), record.get("error", {"class": ""})
         if op is not None and not isinstance(op, str):
             self.unknown(number, f"op must be a string, not {_short(op)}")
@@ -744,6 +808,7 @@ class Check:
             what = "no call that the contract allows here fits what is recorded of this one"
             return self.verdict("rejected", line, what=what, nearest=self.nearest(line) if nearest else "")
         a = best[1]
+        line = self.whole(line, a.observation)
         near = self.nearest(line, a.observation) if nearest else ""
         right_answer = outcome_matches(a.result, line.record)
         known = self.deviating(line.record, a) if self.strict else ()
@@ -867,7 +932,19 @@ def _scalars(record: Mapping[str, Any]) -> list[Json]:
 
     look(record.get("result"))
     look(record.get("state"))
+    look(record.get("parts"))
     return [v for _, v in found][:MAX_SEEN]
+
+
+def _is_part(part: Json) -> bool:
+    """Whether it is the keys to a part of a state, and what stands there, or nothing."""
+    return (
+        isinstance(part, list)
+        and 1 <= len(part) <= 2
+        and isinstance(part[0], list)
+        and 1 <= len(part[0]) <= MAX_DEPTH
+        and all(isinstance(key, str) for key in part[0])
+    )
 
 
 def _kinds(op: Operation[Any], parameter: str) -> tuple[type, ...]:
@@ -936,7 +1013,12 @@ def check(
     if not isinstance(source, Path):
         lines = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
         checking = Check(machine, name or "trace", strict, max_states, release, skips=True)
-        return bounded(checking.run(lines, lambda: None))
+
+        def told() -> None:
+            if progress is not None:
+                progress(checking.events, None, "events")
+
+        return bounded(checking.run(lines, told))
     name = name or str(source)
     checking = Check(machine, name, strict, max_states, release, skips=True)
     try:

@@ -20,7 +20,7 @@ MAX_KINDS: Final = 50
 MIN_COVERAGE: Final = 75.0
 """Percent of the conditions' sides that a target must at least have been asked about, to be accepted."""
 
-By = Literal["eager", "deviation", "tour", "draw", "hypothesis", "replay"]
+By = Literal["eager", "deviation", "tour", "draw", "relabelled", "hypothesis", "replay"]
 """Where a history comes from."""
 Kind = tuple[str, str, str]
 """Clause, operation, shape of the difference: rejections alike in all three are one."""
@@ -261,10 +261,10 @@ class SubsystemVerdict:
 
     @property
     def again(self) -> str:
-        """The command that judges so again."""
+        """The command that judges so again; the first history, where time was over before one was judged."""
         if self.replayed:
             return self.replay(self.replayed)
-        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories}"
+        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories or 1}"
         out += "" if self.job.min_coverage == MIN_COVERAGE else f" --min-coverage {self.job.min_coverage:g}"
         return out + (" --uniform" if self.job.generator == "uniform" else "")
 

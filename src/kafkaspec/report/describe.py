@@ -5,18 +5,18 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 import kafkaspec.models
-from kafkaspec.contract.history import History, answer_text, cut
+from kafkaspec.contract.history import answer_text, cut
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
 from kafkaspec.lockstep.compare import ABSENT, MAX_DIFFERENCES
+from kafkaspec.report.calls import readable
 from kafkaspec.report.section import (
     Cell,
     Column,
@@ -49,10 +49,8 @@ if TYPE_CHECKING:
     from kafkaspec.verify.row import Row
 
 MAX_TEXT = 200
-MAX_LINE = 2_000
 MAX_TOLD = 60
 """Characters of a condition that is told within a line."""
-"""Characters of a call's line in a history that is shown."""
 
 
 def describe(result: Any) -> list[Section]:
@@ -385,15 +383,10 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
         (r.clause,) if r.clause else (),
         tuple(facts),
         tuple(grids),
-        history=_readable(r.history),
+        history=readable(r.history, v.expected.get("state", ABSENT)),
         conversation=Conversation(r.history, j.target, f"{r.clause} {end}".strip()),
         again=j.replay(j.kept[n]) if n < len(j.kept) else j.again,
     )
-
-
-def _readable(h: History) -> str:
-    """The calls of a history, without what is too long to be read: all of it is in the file that is kept."""
-    return "\n".join(cut(line, MAX_LINE) for line in str(replace(h, why="")).splitlines())
 
 
 def _trouble(j: SubsystemVerdict) -> list[Section]:
@@ -402,7 +395,7 @@ def _trouble(j: SubsystemVerdict) -> list[Section]:
         return []
     facts = [("what", Cell(str(trouble), "unknown"))]
     facts += [("it wrote", Cell("\n".join(trouble.stderr)))] if trouble.stderr else []
-    asked = "" if last is None else _readable(last)
+    asked = "" if last is None else readable(last)
     if asked:
         facts.append(("asked last", Cell("the history below, which ends with the call that got no answer")))
     verdict = Cell(f"could not judge: {trouble.kind}", "unknown")

@@ -1,4 +1,4 @@
-"""What the judge found as JUnit's XML, for continuous integration: a test case a subsystem, a failure a rejection."""
+"""What the judge found as JUnit's XML, for continuous integration: a suite a subsystem, a test case a clause."""
 
 from __future__ import annotations
 
