@@ -257,8 +257,9 @@ def _verdict(v: Verdict) -> list[Section]:
         facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
     facts.append(("judged", Cell(f"{count(v.events, 'event')} in {count(v.histories, 'history')}")))
-    if v.skipped:
+    if v.left_out:
         facts.append(("not judged", Cell(v.left_out, "unknown")))
+        facts += [("not read", Cell(v.unread.what, "unknown"))] if v.unread is not None else []
         facts += [("skipped", Cell(f"{where}: {what}", "unknown")) for what, where in v.skips]
     for id, met in v.deviations.items():
         where = f"{count(met.count, 'time')}, first at step {met.step} (line {met.line})"
