@@ -7,6 +7,7 @@ import gzip
 import inspect
 import re
 import resource
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,13 +18,16 @@ import orjson
 import pytest
 
 from kafkaspec.contract.codec import camel, encode
-from kafkaspec.contract.machine import Machine, Operation
+from kafkaspec.contract.machine import Machine, Operation, Refused
 from kafkaspec.contract.subsystem import Subsystem, subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.judge import check as judging
 from kafkaspec.judge import trace
 from kafkaspec.judge.check import Check, check
 from kafkaspec.judge.verdict import Verdict
+from kafkaspec.spec.common import record_format as fmt
+from kafkaspec.spec.common import record_reader as reader
+from kafkaspec.spec.common import timeline_state
 from tests.judge.hostile import VALUES, damaged
 from tests.lockstep import toy
 
@@ -59,7 +63,7 @@ def judged(machine: Machine[Any], data: bytes, **options: Any) -> str:
         text = verdict.text()
         orjson.dumps([verdict.seen, verdict.expected, [str(d) for d in verdict.differences]], default=float)
         assert verdict.exit_code in (0, 1, 2)
-        assert verdict.verdict != "incomplete" or verdict.skipped
+        assert verdict.verdict != "incomplete" or verdict.skipped or verdict.unread
         assert verdict.verdict != "accepted" or not verdict.skipped
     assert len(text) <= LONGEST_TEXT
     return text
@@ -367,9 +371,114 @@ def test_a_bomb_is_not_unpacked(filling: bytes, tmp_path: Path, monkeypatch: pyt
         return n
 
     monkeypatch.setattr(trace.CountingReader, "readinto", readinto)
-    with pytest.raises(UserError, match="unpacks to more than 200 times its size: not read"):
-        check(toy.machine, file)
+    v = check(toy.machine, file)
+    assert (v.verdict, v.exit_code, v.events) == ("incomplete", 2, 1)
+    assert v.unread is not None
+    assert v.unread.what == "the file unpacks to more than 200 times its size"
+    assert v.text().splitlines()[0].endswith(f"1 event in 1 history accepted, not read from line {v.unread.line:,} on")
     assert read < 1 << 19
+
+
+DRAIN = '{"op":"drain","args":{},"result":[]}'
+COMPLETE = '{"i":1,"op":"drain","args":{},"result":[],"state":{"items":[],"saved":null,"turnedAway":0,"full":false}}'
+
+
+class SlowClock:
+    """A second of CPU passes each time that somebody looks."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.s = 0.0
+        patch.setattr(judging.Clock, "now", self.now)
+
+    def now(self) -> float:
+        self.s += 1
+        return self.s
+
+
+def test_a_check_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was judged is told, and from which line on nothing was: that is never accepted."""
+    SlowClock(monkeypatch)
+    v = toy_check(*[DRAIN] * 200)
+    assert (v.verdict, v.exit_code, v.events, v.operations) == ("incomplete", 2, 60, {"drain": 60})
+    assert v.unread is not None
+    assert v.unread.line == 61
+    assert v.text().splitlines() == [
+        "could not judge all: t: 60 events in 1 history accepted, not read from line 61 on",
+        "  not read: a check takes 60 s of CPU, or 2 s for each MB of the file, if that is more",
+    ]
+    v = toy_check(PUSH, '{"op":"x"}', *[DRAIN] * 50_000)
+    assert "1 event in 1 history accepted, 1 line skipped, " in v.text()
+    assert (v.verdict, v.unread is None) == ("incomplete", False)
+    assert toy_check(*[DRAIN] * 10, WRONG, *[DRAIN] * 200).verdict == "rejected"
+    monkeypatch.setattr(judging, "MAX_CPU_S", 0)
+    with pytest.raises(UserError, match="^t:1: not read: a check takes 0 s of CPU, "):
+        toy_check(*[DRAIN] * 200)
+
+
+@pytest.mark.parametrize("line", ["", '{"op":"x"}', COMPLETE])
+def test_lines_that_are_blank_skipped_or_complete_take_time_too(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    SlowClock(monkeypatch)
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 0.0)
+    v = toy_check(INIT, *[line] * 16_000)
+    assert v.unread is not None
+    assert 15_000 < v.unread.line < 16_000
+
+
+def test_long_lines_are_not_read_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    SlowClock(monkeypatch)
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 0.0)
+    v = toy_check(INIT, *['{"op":"x"}' + " " * trace.LONG_LINE_BYTES] * 100)
+    assert v.unread is not None
+    assert v.unread.line == 62
+
+
+def test_a_search_ends_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    SlowClock(monkeypatch)
+    v = check(subsystems()["timeline"].spec.machine, [INIT, *["{}"] * 100], name="t")
+    assert v.unread is not None
+    assert v.unread.line < 10
+
+
+@pytest.mark.parametrize(("name", "s_a_mb"), [("f.ndjson", "2"), ("f.ndjson.gz", "20")])
+def test_a_large_file_may_take_longer(name: str, s_a_mb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own size, packed or not."""
+    SlowClock(monkeypatch)
+    file = tmp_path / name
+    data = "\n".join([DRAIN] * 200).encode()
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    v = check(toy.machine, file)
+    assert v.unread is not None
+    assert f"or {s_a_mb} s for each MB" in v.unread.what
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 1e9)
+    monkeypatch.setattr(judging, "CPU_S_A_PACKED_MB", 1e9)
+    assert check(toy.machine, file).verdict == "accepted"
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 190 / file.stat().st_size * 1e6)
+    monkeypatch.setattr(judging, "CPU_S_A_PACKED_MB", 190 / file.stat().st_size * 1e6)
+    v = check(toy.machine, file)
+    assert v.unread is not None
+    assert v.unread.line == 191
+
+
+def test_views_that_are_kept_are_few_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map of many keys that changes with every call is not kept a thousand times."""
+    monkeypatch.setattr(timeline_state.WrittenOnce, "MOST_ENTRIES", 100)
+    for cache in (timeline_state.shown, timeline_state.shown_past):
+        cache.kept.clear()
+        cache.total = 0
+    calls = [PUT_AND_SNAPSHOT.replace("@", str(n)) for n in range(60)]
+    assert check(subsystems()["timeline"].spec.machine, "\n".join(calls).splitlines()).verdict == "accepted"
+    for cache in (timeline_state.shown, timeline_state.shown_past):
+        kept = [thing for thing, _ in cache.kept.values()]
+        assert sum(map(cache.entries, kept)) <= max(100, max(map(cache.entries, kept)))
+
+
+def test_batches_of_more_records_than_a_reader_has_memory_for_are_not_read() -> None:
+    body = b"".join(fmt.varint_bytes(len(r)) + r for r in [b"\x00\x00\x00\x01\x00\x00"] * 10)
+    packed = gzip.compress(body)
+    for count, said in ((reader.AFFORDABLE_RECORDS, "BAT-8"), (reader.AFFORDABLE_RECORDS + 1, "")):
+        head = struct.pack(">qiibIhiqqqhii", 0, 49 + len(packed), 0, 2, 0, 1, count - 1, 0, 0, -1, -1, -1, count)
+        found = reader.reading(fmt.sealed(head + packed))
+        assert (found.clause if isinstance(found, Refused) else "") == said
 
 
 PUT_AND_SNAPSHOT = (

@@ -71,11 +71,11 @@ MAX_CALLS: Final = 100_000
 the check gives up."""
 MAX_CALLS_A_LINE: Final = 50
 MAX_CPU_S: Final = 60.0
-"""What a check takes, in seconds of CPU, before it gives up the rest. One that is faster than `CPU_S_A_MB` goes on: what
-a large file takes is bounded by its size."""
-CPU_S_A_MB: Final = 1.0
+"""What a check takes, in seconds of CPU, before it gives up the rest. One
+that is faster than `CPU_S_A_MB` goes on: what a large file takes is bounded by its size."""
+CPU_S_A_MB: Final = 2.0
 """seconds for each 10^6 bytes of lines; recordings of Kafka take 0.05 to 0.5"""
-CPU_S_A_PACKED_MB: Final = 10.0
+CPU_S_A_PACKED_MB: Final = 20.0
 """the same of a packed file's own bytes; such recordings take 1 to 10"""
 MAX_SEEN: Final = 200
 """How many values of a line are tried for an argument that it leaves out."""
@@ -127,7 +127,9 @@ class Clock:
         """UnreadError, if the check may go on no longer."""
         spent = self.now() - self.started
         if spent > MAX_CPU_S and spent > self.s_a_mb * self.read_bytes() / 1e6:
-            raise UnreadError(f"a check takes {MAX_CPU_S:.0f} s of CPU, or {self.s_a_mb:.0f} s for each MB that it reads")
+            raise UnreadError(
+                f"a check takes {MAX_CPU_S:.0f} s of CPU, or {self.s_a_mb:.0f} s for each MB of the file, if that is more"
+            )
 
 
 class Line(NamedTuple):
@@ -1033,6 +1035,7 @@ def check(
     line, for what cannot be read, and for a trace that leaves so much out that more than `max_states` states explain
     it.
     """
+
     def told(read: int, total: int | None) -> None:
         if progress is not None:
             progress(read, total, f"{checking.events:,} events")
