@@ -182,7 +182,11 @@ def offsets_of(data: bytes) -> list[int]:
     return [r.offset for s in sources(data) for r in records_of(s)]
 
 
-@remembered_within(lambda data, found: len(data) + _contents_size(found or ()))
+def _size_of_contents(data: bytes, found: list[tuple[bytes | None, bytes | None]] | None) -> int:
+    return len(data) + _contents_size(found or ())
+
+
+@remembered_within(_size_of_contents)
 def contents_of(data: bytes) -> list[tuple[bytes | None, bytes | None]]:
     return [(r.key, r.value) for s in sources(data) for r in records_of(s)]
 

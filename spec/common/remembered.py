@@ -52,7 +52,7 @@ def remembered_within(size: Callable[[H, Any], int]) -> Callable[[Callable[[H], 
         total = 0
 
         def forget(more: int) -> None:
-            """Until there is room for so many bytes."""
+            """Until there is room for that many bytes."""
             nonlocal total
             while known and total + more > MOST_BYTES:
                 total -= known.popitem(last=False)[1][1]

@@ -88,7 +88,11 @@ def observe(state: CurrentBatch) -> CurrentBatch:
 machine: Machine[CurrentBatch] = Machine("batch", initial, observe)
 
 
-@remembered_within(lambda data, found: len(data) + 8 * (0 if found is None else len(found.records)))
+def _size_of(data: bytes, found: Batch | None) -> int:
+    return len(data) + 8 * (0 if found is None else len(found.records))
+
+
+@remembered_within(_size_of)
 def known(data: bytes) -> Batch:
     """The same as `decode`, at once for bytes that come again."""
     return fmt.decode(data)

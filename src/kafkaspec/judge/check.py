@@ -13,7 +13,8 @@ is on the other path, which need not be fast.
 
 A recording may be anything. What a line costs is bounded, whatever it says, and arguments are looked at before a
 function of the spec gets them. A line that is JSON, and no line of a trace that this version knows, is *skipped*:
-nobody knows the state after it, so nothing is judged from there to the next `init`, and the trace is never accepted.
+nobody knows the state after it, so until a line shows all of it, or the next `init`, only answers are judged that are
+the same in every state; and the trace is never accepted.
 
 A spec is fast here if its state is built positionally (a NamedTuple, or a dataclass without `dataclasses.replace`), if
 an immutable part of it, such as one snapshot's view, keeps its observation once built, and if the observation's keys
@@ -128,7 +129,7 @@ class Clock:
         spent = self.now() - self.started
         if spent > MAX_CPU_S and spent > self.s_a_mb * self.read_bytes() / 1e6:
             raise UnreadError(
-                f"a check takes {MAX_CPU_S:.0f} s of CPU, or {self.s_a_mb:.0f} s for each MB of the file, if that is more"
+                f"a check takes {MAX_CPU_S:.0f} s of CPU, or {self.s_a_mb:.0f} s for each MB of it, whichever is longer"
             )
 
 
@@ -475,16 +476,42 @@ class Check:
             line = self.validated(record, number)
             if line.op == "init":
                 return self.begin(line)
-            if self.unknown_since is None:
-                return self.explained(line)
+            return self.explained(line) if self.unknown_since is None else self.in_any_state(line)
         except NotOfTheSpec as e:
             if not self.skips:
                 raise
             self.skip(number, e.what)
-            return None
+            self.resume(record)
+        return None
+
+    def in_any_state(self, line: Line) -> Verdict | None:
+        """Judge a call whose state nobody knows: its answer, if that is the same in every state. None if it is right,
+        or was not judged."""
+        op = self.machine.operations.get(line.op or "")
+        if op is not None and op.needs_no_state and self.complete(line):
+            record = {k: v for k, v in line.record.items() if k not in ("state", "parts")}
+            answer = line._replace(record=record)
+            made = list(self.attempts(answer))
+            found, deviated, outside = self.explanations(answer, made)
+            if found or deviated or outside is not None or self.strict or not self.initials:
+                verdict = self.explained(answer, made)
+                self.resume(line.record)
+                return verdict
+            # a known deviation may be met that comes of what was before
         self.events -= 1
         self.unjudged += 1
+        self.resume(line.record)
         return None
+
+    def resume(self, record: Mapping[str, Any]) -> None:
+        """Go on from the states that a line shows: see `Machine.states_shown`. Known deviations that come of what was
+        before would be taken for errors, so not where there are such."""
+        if self.unknown_since is None or self.tokens or (self.initials and not self.strict):
+            return
+        states = self.machine.states_shown(record.get("state"))
+        if states:
+            self.unknown_since = None
+            self.frontier = [Possible(state, tuple(initial() for initial in self.initials)) for state in states]
 
     def skip(self, number: int, what: str) -> None:
         """Note a line that is none of a trace. The state after it is not known, if there is one."""
@@ -495,6 +522,7 @@ class Check:
         self.events -= 1
         if self.machine.initial is not Nothing:
             self.unknown_since = self.unknown_since or number
+            self.frontier = self.frontier[:1]  # any state, of which nothing is asked
 
     def explained(self, line: Line, made: Iterable[Attempt | Outside] | None = None) -> Verdict | None:
         """Judge a call; None if it is explained. `made`: as in `explanations`."""
@@ -1044,8 +1072,8 @@ def check(
     checking = Check(machine, name, strict, max_states, release, skips=True)
     if not isinstance(source, Path):
         checking.clock = Clock(lambda: checking.bytes, CPU_S_A_MB)
-        lines = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
-        return bounded(checking.run(lines, lambda: told(checking.bytes, None)))
+        given = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
+        return bounded(checking.run(given, lambda: told(checking.bytes, None)))
     try:
         with source.open("rb", buffering=0) as raw:
             total = source.stat().st_size

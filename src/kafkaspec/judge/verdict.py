@@ -69,7 +69,7 @@ class Verdict:
     skipped: Mapping[str, SkippedCount] = field(default_factory=dict)
     """lines that are none of a trace, by what is unknown in them; "" for the lines that are of further reasons"""
     unjudged: int = 0
-    """lines after a skipped one, up to the next `init`: the state is not known there"""
+    """lines after a skipped one for which the state would have to be known"""
     unread: UnreadRest | None = None
     """the lines at the end that were not read; None if all were, or a line was rejected before them"""
     expected: Mapping[str, Json] = field(default_factory=dict)
