@@ -219,7 +219,7 @@ def test_operations_that_are_left_out_are_not_called() -> None:
 
 
 def test_time_ends_it() -> None:
-    r = judge(Job("toy", command(Sound), min_calls=0), examples=None, time_s=0.2)
+    r = judge(Job("toy", command(Sound), min_coverage=0.0, min_calls=0), examples=None, time_s=0.2)
     assert r.verdict == "accepted"
     assert 0 < r.tally.histories < 100_000
 
