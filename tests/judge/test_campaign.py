@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -24,18 +25,19 @@ from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result
 from kafkaspec.judge import tour as touring
-from kafkaspec.judge.campaign import judge, replay
+from kafkaspec.judge.campaign import judge, replay, too_little
 from kafkaspec.judge.check import check
 from kafkaspec.judge.generate import Draws
 from kafkaspec.judge.hypothesis_source import CALL_BYTES
 from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, RELABELLED_EVERY, Session, kind_of
-from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
+from kafkaspec.judge.result import MIN_CALLS, Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.judge.tour import Tour, tour
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
 from kafkaspec.report.describe import describe
+from kafkaspec.report.json import to_json
 from tests.judge import toy_target
 from tests.judge.forked import fork_targets
 from tests.judge.toy_subsystem import HOW, TOY
@@ -72,8 +74,8 @@ def _toy(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Non
 
 
 def judged(fault: type[Sound], examples: int = 60, **other: Any) -> SubsystemVerdict:
-    names = ("seed", "strict", "generator", "steps", "min_coverage", "fail_fast")
-    fields = {k: other.pop(k) for k in names if k in other}
+    names = ("seed", "strict", "generator", "steps", "min_coverage", "min_calls", "fail_fast")
+    fields = {"min_calls": 0} | {k: other.pop(k) for k in names if k in other}
     return judge(Job("toy", command(fault), **fields), examples=examples, **other)
 
 
@@ -243,7 +245,7 @@ def test_operations_that_are_left_out_are_not_called() -> None:
 
 
 def test_time_ends_it() -> None:
-    r = judge(Job("toy", command(Sound)), examples=None, time_s=0.2)
+    r = judge(Job("toy", command(Sound), min_coverage=0.0, min_calls=0), examples=None, time_s=0.2)
     assert r.verdict == "accepted"
     assert 0 < r.tally.histories < 100_000
 
@@ -257,8 +259,24 @@ def test_what_was_hardly_asked_is_not_accepted() -> None:
         f"asked too little: {few.coverage:.1f} % of the conditions in its rules were decided both ways, "
         "and 100 % must be (--min-coverage)"
     )
+    of_calls = judged(Sound, 1, generator="uniform", min_coverage=few.coverage, min_calls=MIN_CALLS, steps=2)
+    operations, calls = len(of_calls.tally.operations) + len(of_calls.not_called), of_calls.tally.calls
+    assert calls < MIN_CALLS
+    assert of_calls.why == (
+        f"asked too little: {calls} calls, where 100 for each operation, {100 * operations:,}, are the least "
+        "(--min-coverage)"
+    )
+    of_both = judged(Sound, 1, generator="uniform", min_coverage=100.0, min_calls=MIN_CALLS, steps=2)
+    assert (
+        of_both.why == f"{of_calls.why.removesuffix(' (--min-coverage)')}; {few.why.removeprefix('asked too little: ')}"
+    )
+    assert (of_calls.verdict, of_both.exit_code) == ("could not judge", 2)
     assert few.again.endswith("--examples 1 --min-coverage 100 --uniform")
     assert judged(Sound, 1, generator="uniform", min_coverage=few.coverage, steps=2).verdict == "accepted"
+    enough = replace(few.job, min_calls=few.tally.calls // operations, min_coverage=0.0)
+    asked = replace(few.tally, calls=enough.min_calls * operations)
+    assert not too_little(enough, asked, operations, 0.0)
+    assert too_little(enough, replace(asked, calls=asked.calls - 1), operations, 0.0)
     assert judged(toy_target.Forgets, 20, min_coverage=100.0).verdict == "rejected"  # a rejection needs no minimum
 
 
@@ -271,9 +289,15 @@ def test_it_is_told_which_conditions_were_decided_and_for_which_clause() -> None
     }
     assert r.sides_of("TOY-9") == (2, 2)
     assert r.sides_of("TOY-1") == (0, 0)
+    told = replace(r, clauses=("TOY-1", "TOY-9"))
+    assert (told.both_ways, told.unconditional) == (("TOY-9",), ("TOY-1",))
+    assert (told.with_condition, told.without_condition) == ((1, 1), (1, 1))
+    assert replace(told, tally=replace(r.tally, clauses=Counter())).without_condition == (0, 1)
+    assert (to_json(told)["both_ways"], to_json(told)["unconditional"]) == (["TOY-9"], ["TOY-1"])
     half = replace(r, clauses=("TOY-9",), sides=tuple(replace(s, taken=s.side != "holds") for s in r.sides))
     assert half.coverage < 100
     assert half.partly_exercised == ("TOY-9",)
+    assert (half.with_condition, half.without_condition) == ((0, 1), (0, 0))
     assert replace(r, clauses=("TOY-9",)).partly_exercised == ()
 
 

@@ -59,7 +59,8 @@ class Options:
     def job(self, name: str) -> Job:
         generator: Generator = "uniform" if self.uniform else "guided"
         job = Job(name, self.command, self.seed, self.strict, generator, self.timeout_s)
-        return replace(job, min_coverage=self.min_coverage, fail_fast=self.fail_fast)
+        min_calls = job.min_calls if self.min_coverage else 0  # whatever was asked is enough
+        return replace(job, min_coverage=self.min_coverage, min_calls=min_calls, fail_fast=self.fail_fast)
 
 
 def judge(subsystem_names: Sequence[str], w: Options) -> int:

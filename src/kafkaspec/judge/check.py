@@ -13,7 +13,8 @@ is on the other path, which need not be fast.
 
 A recording may be anything. What a line costs is bounded, whatever it says, and arguments are looked at before a
 function of the spec gets them. A line that is JSON, and no line of a trace that this version knows, is *skipped*:
-nobody knows the state after it, so nothing is judged from there to the next `init`, and the trace is never accepted.
+nobody knows the state after it, so until a line shows all of it, or the next `init`, only answers are judged that are
+the same in every state; and the trace is never accepted.
 
 A spec is fast here if its state is built positionally (a NamedTuple, or a dataclass without `dataclasses.replace`), if
 an immutable part of it, such as one snapshot's view, keeps its observation once built, and if the observation's keys
@@ -25,6 +26,7 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
+import time
 import types
 import typing
 import zlib
@@ -47,8 +49,18 @@ from kafkaspec.judge.blame import cited_alone
 from kafkaspec.judge.protocol import word
 from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
-from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, CountingReader, is_deep, json_text, opened, parsed
-from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
+from kafkaspec.judge.trace import (
+    LONG_LINE_BYTES,
+    MAX_DEPTH,
+    MAX_LINE_BYTES,
+    CountingReader,
+    UnreadError,
+    is_deep,
+    json_text,
+    opened,
+    parsed,
+)
+from kafkaspec.judge.verdict import DeviationCount, SkippedCount, UnreadRest, Verdict, bounded
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same, with_parts
 
 MAX_STATES: Final = 10_000
@@ -59,12 +71,13 @@ MAX_CALLS: Final = 100_000
 """How many calls are tried for lines with missing fields, and `MAX_CALLS_A_LINE` more for each of these lines, before
 the check gives up."""
 MAX_CALLS_A_LINE: Final = 50
-MAX_FURTHER_CALLS: Final = 1_000_000
-"""How many these more are at most, in all lines together."""
-MAX_UNSHOWN_BYTES: Final = 1 << 30
-"""How large the states are together, as JSON, in which lines are judged that do not show them whole, and
-`UNSHOWN_BYTES_A_LINE` more for each line, before the check gives up: a call takes longer the larger the state is."""
-UNSHOWN_BYTES_A_LINE: Final = 4 << 10
+MAX_CPU_S: Final = 60.0
+"""What a check takes, in seconds of CPU, before it gives up the rest. One
+that is faster than `CPU_S_A_MB` goes on: what a large file takes is bounded by its size."""
+CPU_S_A_MB: Final = 2.0
+"""seconds for each 10^6 bytes of lines; recordings of Kafka take 0.05 to 0.5"""
+CPU_S_A_PACKED_MB: Final = 20.0
+"""the same of a packed file's own bytes; such recordings take 1 to 10"""
 MAX_SEEN: Final = 200
 """How many values of a line are tried for an argument that it leaves out."""
 MAX_NEAREST: Final = 2_000
@@ -96,6 +109,28 @@ class NotOfTheSpec(UserError):
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
         self.what = what
+
+
+class Clock:
+    """How long a check has taken, and how long it may, by what it has read."""
+
+    def __init__(self, read_bytes: Callable[[], int], s_a_mb: float) -> None:
+        self.started = self.now()
+        self.read_bytes = read_bytes
+        self.s_a_mb = s_a_mb
+
+    @staticmethod
+    def now() -> float:
+        """Seconds of CPU of this thread."""
+        return time.thread_time()
+
+    def look(self) -> None:
+        """UnreadError, if the check may go on no longer."""
+        spent = self.now() - self.started
+        if spent > MAX_CPU_S and spent > self.s_a_mb * self.read_bytes() / 1e6:
+            raise UnreadError(
+                f"a check takes {MAX_CPU_S:.0f} s of CPU, or {self.s_a_mb:.0f} s for each MB of it, whichever is longer"
+            )
 
 
 class Line(NamedTuple):
@@ -210,28 +245,17 @@ class Check:
         self.unjudged = 0
         self.unknown_since: int | None = None
         """the skipped line after which the state is not known"""
+        self.unread: UnreadRest | None = None
+        self.clock: Clock | None = None
+        """what bounds the time of a check; None in a campaign of the judge, which bounds it by itself"""
+        self.bytes = 0
+        """of the lines so far"""
         self.left = MAX_CALLS
         """calls that may still be tried on the other path"""
-        self.further = MAX_FURTHER_CALLS
-        self.unshown = MAX_UNSHOWN_BYTES
-        """bytes of states that lines may still leave out"""
-        self.first: tuple[bytes, Any, Json] | None = None
-        """the configuration of the newest history, its first state and what is shown of it"""
 
     def fresh(self, arguments: Mapping[str, Json]) -> Possible:
         """The first state for the arguments of an `init` line."""
         return Possible(self.machine.start(arguments), tuple(initial() for initial in self.initials))
-
-    def shown_first(self, arguments: Mapping[str, Json]) -> tuple[Possible, Json]:
-        """The same, and what is shown of it. Histories one after the other mostly have the same configuration."""
-        text = json_text(arguments)
-        if self.first is None or self.first[0] != text:
-            state = self.machine.start(arguments)
-            observation = self.machine.observe(state)
-            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
-            self.first = text, state, observation
-        _, state, observation = self.first
-        return Possible(state, tuple(initial() for initial in self.initials)), observation
 
     @cached_property
     def configuration(self) -> Mapping[str, Any]:
@@ -260,12 +284,7 @@ class Check:
         single = len(self.frontier) == 1
         before, ghosts = self.frontier[0]
         events = 0
-        for number, line in enumerate(lines, 1):
-            if not number & 0xFFF:
-                self.events = events
-                tick()
-            if len(line) > MAX_LINE_BYTES:
-                parsed(line, self.name, number)
+        for number, line in enumerate(self.read(lines), 1):
             # Where the state is the last field, only what stands before it is parsed. The state's text need not be, if
             # it is the expected one to the byte. (Text before it that ends inside a string or a list does not parse.)
             record = None
@@ -286,6 +305,9 @@ class Check:
                 state = before if single else self.frontier[0].state
                 tokens.recorded(record, partial(self.answer, record, state))
             events += 1
+            if not events & 0x3FFF:
+                self.events = events
+                tick()
             if single and type(head) is dict and (at or head.keys() in _COMPLETE):
                 op, a = head["op"], head["args"]
                 bound = bounds.get(op) if type(op) is str else None
@@ -337,7 +359,12 @@ class Check:
             # the other path
             self.frontier = [Possible(before, ghosts)] if single else self.frontier
             self.events = events
-            verdict = self.slow(parsed(line, self.name, number) if record is None else record, number)
+            try:
+                verdict = self.slow(parsed(line, self.name, number) if record is None else record, number)
+            except UnreadError as e:
+                self.unread = UnreadRest(number, str(e))
+                events -= 1
+                break
             if verdict is not None:
                 return verdict
             events = self.events
@@ -345,10 +372,29 @@ class Check:
             before, ghosts = self.frontier[0]
         self.events = events
         if events:
-            return self.verdict("incomplete" if self.skipped else "accepted")
+            return self.verdict("incomplete" if self.skipped or self.unread is not None else "accepted")
+        if self.unread is not None:
+            self.malformed(self.unread.line, f"not read: {self.unread.what}")
         for what, first in self.skipped.items():  # the verdict would be about nothing
             self.malformed(first.line, what)
         raise UserError(f"{self.name}: nothing to judge: the trace has no lines")
+
+    def read(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The lines, as far as they may be read."""
+        clock = self.clock
+        number = 0
+        try:
+            for number, line in enumerate(lines, 1):
+                size = len(line)
+                if size > MAX_LINE_BYTES:
+                    parsed(line, self.name, number)
+                if clock is not None and (not number & 0xFF or size > LONG_LINE_BYTES):
+                    number -= 1
+                    clock.look()
+                self.bytes += size
+                yield line
+        except UnreadError as e:
+            self.unread = UnreadRest(number + 1, str(e))
 
     def second_look(
         self,
@@ -363,8 +409,6 @@ class Check:
         """A complete line that is not to the byte what the spec shows: whether it is right nevertheless, the known
         deviations by which it is, and the line as parsed. `text` is that of its state, if only the head was parsed;
         `answered`: whether its answer is the spec's."""
-        self.unshown = min(MAX_UNSHOWN_BYTES, self.unshown + UNSHOWN_BYTES_A_LINE)
-        self.look(number, attempt.observation, len(line))
         ids: tuple[str, ...] = ()
         may_deviate = bool(self.deviations) and not self.strict
         if may_deviate and record is None and (ids := self.deviating(head, attempt, text)):
@@ -432,16 +476,42 @@ class Check:
             line = self.validated(record, number)
             if line.op == "init":
                 return self.begin(line)
-            if self.unknown_since is None:
-                return self.explained(line)
+            return self.explained(line) if self.unknown_since is None else self.in_any_state(line)
         except NotOfTheSpec as e:
             if not self.skips:
                 raise
             self.skip(number, e.what)
-            return None
+            self.resume(record)
+        return None
+
+    def in_any_state(self, line: Line) -> Verdict | None:
+        """Judge a call whose state nobody knows: its answer, if that is the same in every state. None if it is right,
+        or was not judged."""
+        op = self.machine.operations.get(line.op or "")
+        if op is not None and op.needs_no_state and self.complete(line):
+            record = {k: v for k, v in line.record.items() if k not in ("state", "parts")}
+            answer = line._replace(record=record)
+            made = list(self.attempts(answer))
+            found, deviated, outside = self.explanations(answer, made)
+            if found or deviated or outside is not None or self.strict or not self.initials:
+                verdict = self.explained(answer, made)
+                self.resume(line.record)
+                return verdict
+            # a known deviation may be met that comes of what was before
         self.events -= 1
         self.unjudged += 1
+        self.resume(line.record)
         return None
+
+    def resume(self, record: Mapping[str, Any]) -> None:
+        """Go on from the states that a line shows: see `Machine.states_shown`. Known deviations that come of what was
+        before would be taken for errors, so not where there are such."""
+        if self.unknown_since is None or self.tokens or (self.initials and not self.strict):
+            return
+        states = self.machine.states_shown(record.get("state"))
+        if states:
+            self.unknown_since = None
+            self.frontier = [Possible(state, tuple(initial() for initial in self.initials)) for state in states]
 
     def skip(self, number: int, what: str) -> None:
         """Note a line that is none of a trace. The state after it is not known, if there is one."""
@@ -452,6 +522,7 @@ class Check:
         self.events -= 1
         if self.machine.initial is not Nothing:
             self.unknown_since = self.unknown_since or number
+            self.frontier = self.frontier[:1]  # any state, of which nothing is asked
 
     def explained(self, line: Line, made: Iterable[Attempt | Outside] | None = None) -> Verdict | None:
         """Judge a call; None if it is explained. `made`: as in `explanations`."""
@@ -500,7 +571,9 @@ class Check:
     def begin(self, line: Line) -> Verdict | None:
         """A new history."""
         try:
-            possible, observation = self.shown_first(line.arguments)
+            possible = self.fresh(line.arguments)
+            observation = self.machine.observe(possible.state)
+            orjson.dumps(observation, default=float)  # what a configuration may say is not in its type alone
         except UserError as e:
             self.unknown(line.number, str(e))
         except Exception as e:
@@ -534,39 +607,18 @@ class Check:
         """Every call that the line may be, made in every possible state."""
         if not self.complete(line):
             self.sparse_since = self.sparse_since or line.number
-        searched = self.is_searched(line)
-        if searched:
-            more = min(MAX_CALLS_A_LINE, self.further)
-            self.left += more
-            self.further -= more
-        self.unshown = min(MAX_UNSHOWN_BYTES, self.unshown + UNSHOWN_BYTES_A_LINE)
-        shown = len(json_text(line.record["state"])) if "state" in line.record else 0
+        self.left += MAX_CALLS_A_LINE
         for possible in self.frontier:
             for op, arguments in self.calls(line, possible.state):
-                self.left -= searched
+                if self.clock is not None:
+                    self.clock.look()
+                self.left -= 1
                 if self.left < 0:
                     raise UserError(
                         f"{self.name}:{line.number}: could not judge from here: more than {MAX_CALLS:,} calls, and "
                         f"{MAX_CALLS_A_LINE} a line, would have to be tried for what the lines leave out"
                     )
-                a = self.attempt(line, possible, op, arguments)
-                if isinstance(a, Attempt):
-                    self.look(line.number, a.observation, shown)
-                yield a
-
-    def is_searched(self, line: Line) -> bool:
-        """Whether more than one call is tried for it."""
-        return len(self.frontier) > 1 or not self.complete(line)
-
-    def look(self, number: int, observation: Json, shown: int) -> None:
-        """Count a state in which a line is judged that shows so many bytes of it. UserError for too many that are not
-        shown."""
-        self.unshown -= max(0, len(json_text(observation)) - shown)
-        if self.unshown < 0:
-            raise UserError(
-                f"{self.name}:{number}: could not judge from here: the states that the lines leave out come to more "
-                f"than {MAX_UNSHOWN_BYTES >> 20:,} MiB, and {UNSHOWN_BYTES_A_LINE >> 10} KiB a line"
-            )
+                yield self.attempt(line, possible, op, arguments)
 
     def explanations(
         self, line: Line, made: Iterable[Attempt | Outside] | None = None
@@ -585,7 +637,7 @@ class Check:
             elif outcome_matches(attempt.result, line.record) and self.shows(attempt.observation, line.record):
                 found.append(attempt)
             elif not self.strict:
-                self.left -= len(self.deviations) * self.is_searched(line)
+                self.left -= len(self.deviations)
                 if ids := self.deviating(line.record, attempt):
                     deviated.append((attempt, ids))
         return found, deviated, broken
@@ -780,6 +832,7 @@ class Check:
             dict(exercised),
             self.met,
             skipped=self.skipped,
+            unread=self.unread,
             unjudged=self.unjudged,
             **more,
         )
@@ -1010,27 +1063,24 @@ def check(
     line, for what cannot be read, and for a trace that leaves so much out that more than `max_states` states explain
     it.
     """
-    if not isinstance(source, Path):
-        lines = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
-        checking = Check(machine, name or "trace", strict, max_states, release, skips=True)
 
-        def told() -> None:
-            if progress is not None:
-                progress(checking.events, None, "events")
+    def told(read: int, total: int | None) -> None:
+        if progress is not None:
+            progress(read, total, f"{checking.events:,} events")
 
-        return bounded(checking.run(lines, told))
-    name = name or str(source)
+    name = name or ("trace" if not isinstance(source, Path) else str(source))
     checking = Check(machine, name, strict, max_states, release, skips=True)
+    if not isinstance(source, Path):
+        checking.clock = Clock(lambda: checking.bytes, CPU_S_A_MB)
+        given = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
+        return bounded(checking.run(given, lambda: told(checking.bytes, None)))
     try:
         with source.open("rb", buffering=0) as raw:
             total = source.stat().st_size
             counted = CountingReader(raw)
-
-            def tick() -> None:
-                if progress is not None:
-                    progress(counted.bytes, total, f"{checking.events:,} events")
-
-            return bounded(checking.run(opened(counted, name, source.suffix), tick))
+            checking.clock = Clock(lambda: counted.bytes, CPU_S_A_PACKED_MB if source.suffix == ".gz" else CPU_S_A_MB)
+            lines = opened(counted, name, source.suffix)
+            return bounded(checking.run(lines, lambda: told(counted.bytes, total)))
     except (OSError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
         raise UserError(f"{name}: cannot read: {reason}") from None

@@ -8,7 +8,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final
 
 import orjson
 
@@ -18,16 +18,17 @@ from kafkaspec.errors import UserError
 
 MAX_LINE_BYTES: Final = 16 << 20
 """A longer line is not read; nor is a longer history in text."""
+LONG_LINE_BYTES: Final = 64 << 10
+"""Before a longer line the check looks whether it may go on."""
 MAX_DEPTH: Final = 100
 """A line that is nested deeper is not read."""
 MAX_UNPACKED: Final = 200
-"""A file that unpacks to more than `MAX_UNPACKED` times its size, and more than `FREE_BYTES`, is not read. A recording
-of a large state that changes little comes to 120 times."""
+"""A file that unpacks to more than `MAX_UNPACKED` times its size, and more than `FREE_BYTES`, is not read."""
 FREE_BYTES: Final = 64 << 20
-BYTES_A_LINE: Final = 2
-"""A file that unpacks to more than one line for each `BYTES_A_LINE` of its own bytes, and more than `FREE_LINES`, is
-not read. A call and its answer, whatever is left out beside them, take more; with their number, four."""
-FREE_LINES: Final = 100_000
+
+
+class UnreadError(UserError):
+    """The rest of a recording is not read, and why."""
 
 
 def parsed(line: bytes, name: str, number: int) -> Any:
@@ -63,10 +64,11 @@ def is_deep(value: Json) -> bool:
 
 
 class CountingReader(io.RawIOBase):
-    """Bytes that are read, counted."""
+    """Bytes that are read, counted. `packed` are those that they are unpacked from: there may not be too many more."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, packed: CountingReader | None = None) -> None:
         self.source = source
+        self.packed = packed
         self.bytes = 0
 
     def readable(self) -> bool:
@@ -75,30 +77,9 @@ class CountingReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         n: int = self.source.readinto(buffer) or 0
         self.bytes += n
+        if self.packed is not None and self.bytes > max(FREE_BYTES, MAX_UNPACKED * self.packed.bytes):
+            raise UnreadError(f"the file unpacks to more than {MAX_UNPACKED} times its size")
         return n
-
-
-class UnpackingReader(CountingReader):
-    """What is unpacked from `packed`. UserError where it is so much more, in bytes or in lines, that no recording packs
-    as well: what a line costs is bounded, and so is, by the size of the file, what all of them cost."""
-
-    def __init__(self, packed: CountingReader, name: str) -> None:
-        super().__init__(gzip.GzipFile(fileobj=io.BufferedReader(packed)))
-        self.name = name
-        self.packed = packed
-        self.lines = 0
-
-    def readinto(self, buffer: Any) -> int:
-        n = super().readinto(buffer)
-        self.lines += bytes(buffer[:n]).count(b"\n")
-        if self.bytes > max(FREE_BYTES, MAX_UNPACKED * self.packed.bytes):
-            self.refuse(f"{MAX_UNPACKED} times its size")
-        if self.lines > max(FREE_LINES, self.packed.bytes // BYTES_A_LINE):
-            self.refuse(f"a line for every {BYTES_A_LINE} of its bytes")
-        return n
-
-    def refuse(self, most: str) -> NoReturn:
-        raise UserError(f"{self.name}: unpacks to more than {most}, as no recording does: not read, unless unpacked")
 
 
 def opened(raw: CountingReader, name: str, suffix: str) -> Iterable[bytes]:
@@ -109,7 +90,7 @@ def opened(raw: CountingReader, name: str, suffix: str) -> Iterable[bytes]:
             raise UserError(f"{name}: a history in text longer than {MAX_LINE_BYTES >> 20} MiB is not read")
         return numbered_lines(text, name)
     if suffix == ".gz":
-        raw = UnpackingReader(raw, name)
+        raw = CountingReader(gzip.GzipFile(fileobj=io.BufferedReader(raw)), raw)
     return lines_of(io.BufferedReader(raw, 1 << 16))
 
 

@@ -257,8 +257,9 @@ def _verdict(v: Verdict) -> list[Section]:
         facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
     facts.append(("judged", Cell(f"{count(v.events, 'event')} in {count(v.histories, 'history')}")))
-    if v.skipped:
+    if v.left_out:
         facts.append(("not judged", Cell(v.left_out, "unknown")))
+        facts += [("not read", Cell(v.unread.what, "unknown"))] if v.unread is not None else []
         facts += [("skipped", Cell(f"{where}: {what}", "unknown")) for what, where in v.skips]
     for id, met in v.deviations.items():
         where = f"{count(met.count, 'time')}, first at step {met.step} (line {met.line})"
@@ -304,7 +305,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
     worst = next(v for v, n in said if n)
     verdict = worst if len(judged) == 1 else ", ".join(f"{n} {v}" for v, n in said if n)
     took = f"{count(sum(j.tally.calls for j in judged), 'call')} in {duration(sum(j.seconds for j in judged))}"
-    numbers = ("clauses", "sides", "model states", "tours", "histories", "calls")
+    numbers = ("clauses", "no condition", "sides", "model states", "tours", "histories", "calls")
     titles: list[str | Column] = [
         Column("subsystem", whole=True), *(Column(t, number=True) for t in numbers), Column("verdict", whole=True)
     ]  # fmt: skip
@@ -351,9 +352,9 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
     def part(of: Iterable[tuple[int, int]]) -> str:
         return "\n".join(f"{n:,} of {all_:,}" for n, all_ in of)
 
-    exercised = f"{len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)}" if j.clauses else ""
     return [
-        j.job.subsystem, exercised, _of(sum(side.taken for side in j.sides), len(j.sides)),
+        j.job.subsystem, _of(*j.with_condition), _of(*j.without_condition),
+        _of(sum(side.taken for side in j.sides), len(j.sides)),
         part(j.models.values()), part(j.tours.values()),
         f"{t.histories:,}", f"{t.calls:,}", Cell(j.verdict, JUDGED[j.verdict]),
     ]  # fmt: skip
