@@ -434,7 +434,8 @@ class Data:
         }
 
     def audited(self) -> Sample:
-        return self.sample(tools.run([sys.executable, "-m", "kafkaspec", "audit", str(self.folder)], one_core=True))
+        command = [sys.executable, "-m", "kafkaspec", "audit", "--threads", "1", str(self.folder)]
+        return self.sample(tools.run(command, one_core=True))
 
     def headers(self) -> Sample:
         p, found = script("audit", "headers", str(self.folder), one_core=True)
