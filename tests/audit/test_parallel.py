@@ -112,8 +112,8 @@ def test_what_is_small_is_read_in_this_process(copied: Copy, monkeypatch: pytest
 
 
 def test_progress_is_told_as_it_is_on_one_core(copied: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All bytes and records at the end, and some before a log is read."""
-    monkeypatch.setattr(parallel, "TOLD", 0)
+    """All bytes and records at the end, and some before the first log is read."""
+    monkeypatch.setattr(parallel, "TOLD", 2000)
     logs = [log for of in contexts(discover(copied(BASIC)).places) for log in of]
     one, two = (Tally(None, 0) for _ in range(2))
     list(engine.here(logs, True, one))
