@@ -82,6 +82,14 @@ def test_it_prints_what_it_prints_on_one_core(copied: Copy, capsys: pytest.Captu
         assert run(capsys, directory, archive, "--threads", "2", *options) == one
         assert run(capsys, directory, archive, *options) == one
         assert one[0] == 1
+    parts = sorted(directory.glob("ledger-*"))
+    assert len(parts) > 1
+    for some in (parts, parts[:1], parts[:1][0].glob("*.log")):
+        given = list(some)
+        pages = [tmp_path / "one.html", tmp_path / "two.html"]
+        said = [run(capsys, *given, "--html", p, "--threads", n) for n, p in enumerate(pages, 1)]
+        assert said[0][0] == said[1][0] == 1
+        assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
 def test_a_watch_says_what_it_says_on_one_core(copied: Copy) -> None:

@@ -369,9 +369,7 @@ Fan = Callable[[list[Log], bool, Tally], Iterator[tuple[int, LogResult | str | N
 number and what `audited` says of it, in any order."""
 
 
-def audited(
-    log: Log, strict: bool, tick: Callable[[int, int], None] | None = None
-) -> LogResult | str | None:
+def audited(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> LogResult | str | None:
     """What came of a log: None if it is gone, a line if it could not be read."""
     try:
         return check_log(log, strict, tick)

@@ -24,7 +24,8 @@ A_LOG: Final = 1 << 20
 TOLD: Final = 16 << 20
 """A process says how far it is whenever it has read this number of bytes."""
 START: Final[Start] = "fork" if sys.platform == "linux" else "forkserver"
-"""A copy of this process has the checks and the compiled loops. Elsewhere libraries of the system may not survive it."""
+"""A copy of this process has the checks and the compiled loops at once. Elsewhere the system's libraries may not bear
+a copy."""
 
 Answer = tuple[int, LogResult | str | None]
 

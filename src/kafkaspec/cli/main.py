@@ -529,9 +529,7 @@ def audit(
     if watch is not None:
         if html is not None:
             raise UserError("--watch writes no page: leave out --html")
-        return command.watch(
-            paths, every_s=watch, master=spark, threads=threads, everything=everything, json=json
-        )
+        return command.watch(paths, every_s=watch, master=spark, threads=threads, everything=everything, json=json)
     return command.run(paths, master=spark, threads=threads, html=html, everything=everything, json=json)
 
 

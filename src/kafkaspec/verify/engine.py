@@ -24,12 +24,12 @@ from typing import Any, BinaryIO
 
 import icontract
 
+from kafkaspec import workers
 from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.project import line_of, unforeseen
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import ENDINGS, UserError, unknown
-from kafkaspec import workers
 from kafkaspec.verify import budget
 from kafkaspec.verify.held import PastResults
 from kafkaspec.verify.row import Row, Unit
