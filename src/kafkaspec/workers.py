@@ -36,7 +36,8 @@ class _Worker:
     """One process, with one task at a time."""
 
     def __init__(self, do: Callable[[Any, Say], Any], start: Start) -> None:
-        context = multiprocessing.get_context(start)
+        fork = start == "fork"
+        context = multiprocessing.get_context("fork") if fork else multiprocessing.get_context("forkserver")
         self.connection, theirs = context.Pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it has handlers of its own
         try:
