@@ -636,14 +636,14 @@ def goals(contests: Mapping[str, Contest]) -> list[Goal]:
             Goal(f"CPU of the proof of {RAFT}", 30, cpu[RAFT], "s", most=True),
         ]  # fmt: skip
     if "audit, 100" in contests:
-        cpu = "cpu_seconds"
+        time = "cpu_seconds"
         for n in SHAPES:
             deep, flat = f"audit, {n}", f"audit headers, {n}"
             out += [
                 Goal(f"every check, {n} a batch, CPU time of DumpLogSegments --deep-iteration of the audit's", 20,
-                     ratio((deep, DEEP, cpu), (deep, EVERYTHING, cpu))),
+                     ratio((deep, DEEP, time), (deep, EVERYTHING, time))),
                 Goal(f"headers and CRCs alone, {n} a batch, CPU time of DumpLogSegments of ours", 6,
-                     ratio((flat, PLAIN, cpu), (flat, HEADERS, cpu))),
+                     ratio((flat, PLAIN, time), (flat, HEADERS, time))),
             ]  # fmt: skip
         out += [
             Goal("peak memory of the audit, one log of 4 GB", 300,

@@ -282,9 +282,9 @@ def machine_code(
     others: Mapping[str, int] | None = None,
 ) -> MachineCode:
     """The functions of an LLVM text. `whole_pipeline`: copy functions into their callers too, and simplify what that
-    gives; it pays for loops over many bytes, not for a model's long code. `quickly`: a third of the time to compile, for
-    slower code. `others`: where functions are that the text declares, which must live as long. A text that was compiled
-    in this process is not compiled again."""
+    gives; it pays for loops over many bytes, not for a model's long code. `quickly`: a third of the time to compile,
+    for slower code. `others`: where functions are that the text declares, which must live as long. A text that was
+    compiled in this process is not compiled again."""
     here, target = llvm(), machine(quickly)
     module = here.parse_assembly(text)
     key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
