@@ -507,7 +507,10 @@ def audit(
         ),
     ],
     spark: Annotated[
-        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
+        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else on this machine.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Cores to use; all of them, if not given.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Tell every finding, not the first few of a rule.")] = False,
     watch: Annotated[
@@ -521,11 +524,13 @@ def audit(
     compaction, leftovers of a crash, and replicas against each other."""
     from kafkaspec.cli import audit as command
 
+    if spark is not None and threads is not None:
+        raise UserError("--threads: with --spark its master says how many cores there are")
     if watch is not None:
         if html is not None:
             raise UserError("--watch writes no page: leave out --html")
-        return command.watch(paths, every_s=watch, master=spark, everything=everything, json=json)
-    return command.run(paths, master=spark, html=html, everything=everything, json=json)
+        return command.watch(paths, every_s=watch, master=spark, threads=threads, everything=everything, json=json)
+    return command.run(paths, master=spark, threads=threads, html=html, everything=everything, json=json)
 
 
 @app.command(
