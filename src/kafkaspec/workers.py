@@ -22,7 +22,8 @@ Say = Callable[[Any], None]
 """What a task says on its way, before it answers."""
 Start = Literal["fork", "forkserver"]
 """How a process begins: as a copy of this one, with all that it has imported and compiled; or with nothing."""
-END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a process."""
 ENDING_S: Final = 5.0
 """How long a process that has hung up may take to end."""
 
@@ -39,7 +40,7 @@ class _Worker:
         fork = start == "fork"
         context = multiprocessing.get_context("fork") if fork else multiprocessing.get_context("forkserver")
         self.connection, theirs = context.Pipe()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)  # until it has handlers of its own
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it has handlers of its own
         try:
             arguments = (do, theirs, self.connection, before)
             self.process = context.Process(target=_work, args=arguments, daemon=True)
