@@ -28,7 +28,7 @@ from kafkaspec.spec.storage.producer_state import machine
 PRODUCERS: Final = (1, 2, 3)
 CROWD: Final = 60
 CROWDED_MS: Final = 600_000
-"""The expiration with which so many producers come, one after the other."""
+"""The expiration with which CROWD producers come, one after the other."""
 ONE: Final = Entry(7, 2, 4, 9, 1, FIRST_NOW, -1, 8)
 
 

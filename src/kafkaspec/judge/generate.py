@@ -417,7 +417,7 @@ class Draws:
         return out
 
 
-class _Candidate(NamedTuple):
+class _ScoredProposal(NamedTuple):
     """A proposal: how little of it was seen, and what can be new of it."""
 
     score: float
@@ -522,14 +522,14 @@ class _EagerPlan:
     def _newest(self, state: Any, proposals: int, looks: bool = False) -> tuple[Proposal, list[Hashable]] | None:
         """Of some proposals that of which least was seen; now and then with a number changed. `looks`: questions."""
         rng, draws = self.rng, self.draws
-        found: list[_Candidate] = []
+        found: list[_ScoredProposal] = []
         for _ in range(proposals):
             proposal = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
             proposal = proposal or draws.proposal(state, rng, self.weights, self.used, self.stale)
             if proposal is None:
                 break
             aspects = self._aspects(proposal, state)
-            found.append(_Candidate(self._score(aspects, proposal.sides), proposal, aspects))
+            found.append(_ScoredProposal(self._score(aspects, proposal.sides), proposal, aspects))
         if not found:
             return None
         _, best, aspects = self._best(found, state)
@@ -541,10 +541,10 @@ class _EagerPlan:
                 return varied, self._aspects(varied, state)
         return best, aspects
 
-    def _best(self, found: Sequence[_Candidate], state: Any) -> _Candidate:
+    def _best(self, found: Sequence[_ScoredProposal], state: Any) -> _ScoredProposal:
         """Of those with the highest scores that which leads to a state with most that is new."""
 
-        def score(scored: _Candidate) -> float:
+        def score(scored: _ScoredProposal) -> float:
             after = scored.proposal.step.state
             if after is state or after == state:
                 return scored.score
@@ -639,7 +639,7 @@ class _GuidedPlan(_EagerPlan):
         self.looks -= looks
         return self._newest(state, 1 if rng.random() < RANDOM else self.proposals, looks)
 
-    def _best(self, found: Sequence[_Candidate], state: Any) -> _Candidate:
+    def _best(self, found: Sequence[_ScoredProposal], state: Any) -> _ScoredProposal:
         """By the score alone: what is shown is not looked at, as that takes longer than all else."""
         return max(found, key=_by_score)
 
