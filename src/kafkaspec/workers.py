@@ -23,7 +23,7 @@ Say = Callable[[Any], None]
 Start = Literal["fork", "forkserver"]
 """How a process begins: as a copy of this one, with all that it has imported and compiled; or with nothing."""
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a process."""
+"""Signals that end the program."""
 ENDING_S: Final = 5.0
 """How long a process that has hung up may take to end."""
 

@@ -87,7 +87,7 @@ def test_it_prints_what_it_prints_on_one_core(copied: Copy, capsys: pytest.Captu
     for some in (parts, parts[:1], parts[:1][0].glob("*.log")):
         given = list(some)
         pages = [tmp_path / "one.html", tmp_path / "two.html"]
-        said = [run(capsys, *given, "--html", p, "--threads", n) for n, p in enumerate(pages, 1)]
+        said = [run(capsys, *given, "--html", p, "--threads", str(n)) for n, p in enumerate(pages, 1)]
         assert said[0][0] == said[1][0] == 1
         assert pages[0].read_bytes() == pages[1].read_bytes()
 

@@ -65,7 +65,6 @@ UNREADABLE: Final = (
     IndexError, KeyError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
 """What tarfile and the decompressors raise for bytes that are no archive."""
-
 Progress = Callable[[float, float | None, int], None]
 
 

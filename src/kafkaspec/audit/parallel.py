@@ -62,7 +62,7 @@ def _fan(jobs: int, logs: list[Log], strict: bool, tally: Tally) -> Iterator[Ans
 
 
 @dataclass
-class _Reading:
+class _Amounts:
     """Bytes and records as they pass, said now and then."""
 
     say: Say
@@ -82,7 +82,7 @@ class _Reading:
 
 def _audited(strict: bool, task: tuple[int, Log], say: Say) -> Answer:
     n, log = task
-    passed = _Reading(say)
+    passed = _Amounts(say)
     found = audited(log, strict, passed)
     passed.tell()
     return n, found
