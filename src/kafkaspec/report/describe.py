@@ -305,7 +305,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
     worst = next(v for v, n in said if n)
     verdict = worst if len(judged) == 1 else ", ".join(f"{n} {v}" for v, n in said if n)
     took = f"{count(sum(j.tally.calls for j in judged), 'call')} in {duration(sum(j.seconds for j in judged))}"
-    numbers = ("clauses", "no condition", "sides", "model states", "tours", "histories", "calls")
+    numbers = ("clauses", "sides", "model states", "tours", "histories", "calls")
     titles: list[str | Column] = [
         Column("subsystem", whole=True), *(Column(t, number=True) for t in numbers), Column("verdict", whole=True)
     ]  # fmt: skip
@@ -318,6 +318,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
         parts = [
             ("known deviations", known, "unknown"),
             ("never exercised", ", ".join(j.never_exercised), "unknown"),
+            ("exercised, without a condition", _of(*j.without_condition), "plain"),
             ("not exercised both ways", ", ".join(_partly(j, c) for c in j.partly_exercised), "plain"),
             ("never called", ", ".join(j.not_called), "unknown"),
             ("not offered", ", ".join(j.not_offered), "plain"),
@@ -353,8 +354,7 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
         return "\n".join(f"{n:,} of {all_:,}" for n, all_ in of)
 
     return [
-        j.job.subsystem, _of(*j.with_condition), _of(*j.without_condition),
-        _of(sum(side.taken for side in j.sides), len(j.sides)),
+        j.job.subsystem, _of(*j.with_condition), _of(sum(side.taken for side in j.sides), len(j.sides)),
         part(j.models.values()), part(j.tours.values()),
         f"{t.histories:,}", f"{t.calls:,}", Cell(j.verdict, JUDGED[j.verdict]),
     ]  # fmt: skip
