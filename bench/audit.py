@@ -3,6 +3,7 @@
 python bench/audit.py make FOLDER BYTES --batch 100 --codec none
 python bench/audit.py headers FOLDER       headers and CRCs alone
 python bench/audit.py records FOLDER       every record decoded, no check
+python bench/audit.py bytes FOLDER         read() alone, through the same buffer; --crc: CRC-32C of all that is read too
 python bench/audit.py write                records from Python lists to batches in memory
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kafkaspec.impl.common import scan
+from kafkaspec.impl.common import kernels, scan
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.writer import Column, write_batches
@@ -120,6 +121,20 @@ def read(folder: Path, deep: bool) -> dict[str, float]:
     return {"records": records, "batches": batches, "bytes": size, "seconds": time.perf_counter() - started}
 
 
+def read_bytes(folder: Path, crc: bool) -> dict[str, float]:
+    """Every segment's bytes, as the scan reads them, and nothing is looked for: what bounds it."""
+    memory = np.empty(scan.BUFFER, np.uint8)
+    checksum, table = (kernels.reader(False).functions["checksum"] if crc else None), kernels.crc_table()
+    started, size = time.perf_counter(), 0
+    for path in sorted(folder.glob("*.log")):
+        with path.open("rb", buffering=0) as f:
+            while got := f.readinto(memory.data):
+                size += got
+                if checksum is not None:
+                    checksum(table.ctypes.data, 0, memory.ctypes.data, got)
+    return {"bytes": size, "seconds": time.perf_counter() - started}
+
+
 def write(batches: Sequence[int] = (1, 10, 100, 1000), records: int = 1_000_000) -> dict[str, float]:
     """Records a second from lists of bytes, by records a batch; the best of three, the first one takes the memory."""
     r = np.random.default_rng(7)
@@ -140,16 +155,19 @@ def write(batches: Sequence[int] = (1, 10, 100, 1000), records: int = 1_000_000)
 
 def main() -> None:
     p = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    p.add_argument("what", choices=("make", "headers", "records", "write"))
+    p.add_argument("what", choices=("make", "headers", "records", "bytes", "write"))
     p.add_argument("folder", type=Path, nargs="?", default=Path())
     p.add_argument("bytes", type=int, nargs="?", default=SEGMENT)
     p.add_argument("--batch", type=int, default=100, help="records a batch (100)")
     p.add_argument("--codec", choices=compression.CODEC_IDS, default="none")
+    p.add_argument("--crc", action="store_true")
     o = p.parse_args()
     if o.what == "make":
         found: dict[str, float] | dict[str, int] = make(o.folder, o.bytes, o.batch, o.codec)
     elif o.what == "write":
         found = write()
+    elif o.what == "bytes":
+        found = read_bytes(o.folder, o.crc)
     else:
         found = read(o.folder, o.what == "records")
     print(json.dumps(found))

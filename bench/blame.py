@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaspec.contract.subsystem import find, subsystems
-from kafkaspec.mutants.blame import asked, citations
+from kafkaspec.mutants.blame import asked, cited
 
 MEASURED = Path(__file__).parents[1] / "docs" / "measured" / "blame.json"
 
@@ -29,7 +29,7 @@ def measured(name: str, known: dict[str, Any]) -> dict[str, Any]:
     kept = {m.name: known[m.name] for m in mutants if known.get(m.name, {}).get("states") == [*m.clauses]}
     new = {
         c.mutant: {"states": [*c.stated], "cites": [*c.cited], "how": c.how}
-        for c in citations(s, [m for m in mutants if m.name not in kept])
+        for c in (cited(s, m) for m in mutants if m.name not in kept)
     }
     return {m.name: (kept | new)[m.name] for m in mutants}
 

@@ -62,8 +62,8 @@ class IndexCheck(LogCheck):
     def file_of(self, segment: Segment) -> File | None:
         raise NotImplementedError
 
-    def compare(self, rows: NDArray[Any]) -> None:
-        """Check the entries that these batches, none of them damaged, are evidence for."""
+    def compare(self, chunk: Chunk) -> None:
+        """Check the entries that these batches are evidence for: some may be damaged, the others rise."""
         raise NotImplementedError
 
     def falls(self) -> NDArray[np.bool_]:
@@ -107,21 +107,18 @@ class IndexCheck(LogCheck):
         rows = chunk.batches
         if not len(rows):
             return ()
-        bad = rows["problem"] != 0
-        if bad.any():
-            self.damaged = True
-        if (rows["magic"][~bad] < 2).any():
-            self.legacy = True
+        self.damaged |= chunk.damaged
+        self.legacy |= chunk.legacy
         if self.legacy:
             return ()
         self.rows += len(rows)
         self.largest_batch = max(self.largest_batch, int(rows["size"].max()))
-        last, base = rows["last_offset"][~bad], rows["base_offset"][~bad]
+        base, last = chunk.believed
         if len(last):
-            if int(base[0]) <= self.last_offset or (base[1:] <= last[:-1]).any() or (last < base).any():
+            if int(base[0]) <= self.last_offset or not chunk.rising:
                 self.disordered = True
             if not self.disordered:
-                self.compare(rows)
+                self.compare(chunk)
             self.last_offset = max(self.last_offset, int(last.max()))
         self.seen_end = int(rows["position"][-1] + rows["size"][-1])
         return ()

@@ -22,7 +22,7 @@ from kafkaspec.audits.common.evidence import fitting
 from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File, read_small
-from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.impl.common.rows import Chunk, Ending, last_not_above
 from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
 from kafkaspec.impl.storage.leader_epochs import EpochEntry, decode
 
@@ -175,16 +175,13 @@ class LeaderEpochCheck(LogCheck):
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterable[Finding]:
         rows = chunk.batches
-        sound = rows["problem"] == 0
-        if not sound.all():
+        if chunk.damaged:
             self.damaged = True
-            rows = rows[sound]
-        if self.held is not None and len(rows):
-            where, last = self.held
-            self._take(where, last, int(rows["base_offset"][0]))
+            rows = rows[~chunk.bad]
+        base, last = chunk.believed
         if len(rows):
-            after = rows["base_offset"][1:]
-            self._take(segment, rows[:-1], after)
+            self._take_held(int(base[0]))
+            self._take(segment, rows[:-1], base[:-1], last[:-1], base[1:])
             self.held = segment, rows[-1:]
         return ()
 
@@ -194,32 +191,53 @@ class LeaderEpochCheck(LogCheck):
         self.damaged |= ending.reason != ""
         return ()
 
-    def _take(self, segment: Segment, rows: NDArray[Any], after: NDArray[Any] | int) -> None:
-        """Batches, and the base offset of each one's next: what does not fit between its neighbours is no evidence."""
+    def _take_held(self, after: int) -> None:
+        """The last batch of the chunk before, now that the base offset of its next is known."""
+        if self.held is not None:
+            segment, row = self.held
+            self._take(segment, row, row["base_offset"], row["last_offset"], after)
+            self.held = None
+
+    def _take(
+        self,
+        segment: Segment,
+        rows: NDArray[Any],
+        base: NDArray[np.int64],
+        last: NDArray[np.int64],
+        after: NDArray[Any] | int,
+    ) -> None:
+        """Batches with their first and last offsets, and the base offset of each one's next: what does not fit between
+        its neighbours is no evidence."""
         if not len(rows):
             return
-        last = rows["last_offset"]
-        fits = fitting(rows["base_offset"], last, self.before, after)
+        fits = fitting(base, last, self.before, after)
         self.before = int(last[-1])
         if not fits.all():
-            rows = rows[fits]
+            rows, base, last = rows[fits], base[fits], last[fits]
         old = np.flatnonzero(rows["magic"] < 2)
         if len(old):
             self.runs = []
-            rows = rows[old[-1] + 1 :]
-        epochs = rows["leader_epoch"]
+            rows, base, last = (x[old[-1] + 1 :] for x in (rows, base, last))
+        epochs = rows["leader_epoch"].copy()
         if len(rows) and int(epochs.min()) < 0:
             odd = rows[epochs < -1]
             if len(odd) and len(self.negative) < MOST_FINDINGS:
                 self.negative.append((segment, odd))
-            rows = rows[epochs >= 0]
+            there = epochs >= 0
+            rows, base, last, epochs = (x[there] for x in (rows, base, last, epochs))
         if len(rows):
-            self._add(segment, rows)
+            self._add(segment, rows, base, last, epochs)
 
-    def _add(self, segment: Segment, rows: NDArray[Any]) -> None:
-        epochs = rows["leader_epoch"]
-        entry = np.searchsorted(self.starts, np.maximum(rows["base_offset"], self.start), "right") - 1
-        inside = np.searchsorted(self.starts, rows["last_offset"], "right") - 1 > entry
+    def _add(
+        self,
+        segment: Segment,
+        rows: NDArray[Any],
+        base: NDArray[np.int64],
+        last: NDArray[np.int64],
+        epochs: NDArray[np.int64],
+    ) -> None:
+        entry = last_not_above(self.starts, np.maximum(base, self.start))
+        inside = last_not_above(self.starts, last) > entry
         turns = np.flatnonzero((epochs[1:] != epochs[:-1]) | (entry[1:] != entry[:-1]) | inside[1:])
         begins = np.concatenate(([0], turns + 1))
         ends = np.concatenate((turns, [len(rows) - 1]))
@@ -227,20 +245,15 @@ class LeaderEpochCheck(LogCheck):
             epoch, of, within = int(epochs[b]), int(entry[b]), bool(inside[b])
             run = self.runs[-1] if self.runs else None
             if run is not None and (run.epoch, run.entry, run.inside, within) == (epoch, of, False, False):
-                run.last, run.batches = int(rows["last_offset"][e]), run.batches + e - b + 1
+                run.last, run.batches = int(last[e]), run.batches + e - b + 1
             elif len(self.runs) < MOST_RUNS:
-                first, last, at = (
-                    int(rows[f][i]) for f, i in (("base_offset", b), ("last_offset", e), ("position", b))
-                )
-                self.runs.append(Run(epoch, of, first, last, segment, at, e - b + 1, within))
+                first, end, at = int(base[b]), int(last[e]), int(rows["position"][b])
+                self.runs.append(Run(epoch, of, first, end, segment, at, e - b + 1, within))
 
     # ---- both together
 
     def end(self) -> Iterable[Finding]:
-        if self.held is not None:
-            where, last = self.held
-            self._take(where, last, 2**63 - 1)
-            self.held = None
+        self._take_held(2**63 - 1)
         if self.log.clean is not True:
             self._read_again()
         found = [*self.wrong_file, *self._found()]

@@ -106,7 +106,7 @@ class OffsetCheck(LogCheck):
         if not known.all():
             yield from self._with_damage(segment, rows, known)
             return
-        first, last = rows["base_offset"], rows["last_offset"]
+        first, last = chunk.base, chunk.last
         if not self.partial:
             self.partial = bool((rows["count"] != last - first + 1).any())
         expected = np.empty(len(rows), dtype=np.int64)

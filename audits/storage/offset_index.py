@@ -18,7 +18,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.index_evidence import INTERVAL, MOST_REMEMBERED, IndexCheck, State
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File
-from kafkaspec.impl.common.rows import Ending
+from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.storage.offset_index import SLOT
 
 
@@ -62,27 +62,25 @@ class OffsetIndexCheck(IndexCheck):
         """of entries that mislead: where the batch begins that they point into, and the offset before it"""
 
     @states("OIX-24", "OIX-25")
-    def compare(self, rows: NDArray[Any]) -> None:
-        bad = rows["problem"] != 0
-        position, last = rows["position"], rows["last_offset"]
+    def compare(self, chunk: Chunk) -> None:
+        rows, bad, last = chunk.batches, chunk.bad, chunk.last
+        position = rows["position"]
         end = int(position[-1] + rows["size"][-1])
         if self.pending:
-            self._resolve(rows[~bad] if bad.any() else rows)
+            self._resolve(rows[~bad] if chunk.damaged else rows)
         some = self.order[np.searchsorted(self.sorted, self.seen_end) : np.searchsorted(self.sorted, end)]
         if not len(some):
             return
         at, offset = self.positions[some], self.offsets[some]
         row = np.searchsorted(position, at, "right") - 1
         r = np.maximum(row, 0)
-        before = np.maximum.accumulate(np.where(bad, -1, last))
-        before = np.maximum(np.concatenate(([-1], before[:-1])), self.last_offset)
+        before = np.maximum(np.concatenate(([-1], chunk.reached))[r], self.last_offset)
         sound = (row >= 0) & ~bad[r]
         on = sound & (position[r] == at)
         state = np.full(len(some), State.UNCHECKED, np.int8)
         state[sound & (at < position[r] + rows["size"][r])] = State.MISLEADS
-        fine = on & (before[r] < offset)
-        good_last = np.maximum.accumulate(np.where(bad, -1, last))
-        n = np.searchsorted(good_last, offset)
+        fine = on & (before < offset)
+        n = np.searchsorted(chunk.reached, offset)
         state[fine] = State.UNCHECKED if self.damaged else State.ODD
         state[fine & ((rows["base_offset"][r] == offset) | _made_of(rows, n, offset))] = State.TRUE
         later = fine & (n == len(last))
@@ -92,7 +90,7 @@ class OffsetIndexCheck(IndexCheck):
         self.own[some] = on & (last[r] == offset)
         for x in np.flatnonzero(state == State.MISLEADS).tolist():
             if len(self.inside) < MOST_REMEMBERED:
-                self.inside[int(some[x])] = (int(position[r[x]]), int(before[r[x]]))
+                self.inside[int(some[x])] = (int(position[r[x]]), int(before[x]))
 
     @states("OIX-25")
     def _resolve(self, rows: NDArray[Any]) -> None:

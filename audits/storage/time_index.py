@@ -7,7 +7,6 @@ later timestamp. What the batches' largest timestamps are, their headers say, as
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.index_evidence import MOST_REMEMBERED, IndexCheck, State
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File
-from kafkaspec.impl.common.rows import Ending
+from kafkaspec.impl.common.rows import Chunk, Ending, running_maximum
 from kafkaspec.impl.storage.time_index import SLOT
 from kafkaspec.spec.common.kafka import NO_TIMESTAMP
 
@@ -51,11 +50,10 @@ class TimeIndexCheck(IndexCheck):
         """of wrong entries: the largest timestamp up to their offset, and that of the batch with the offset"""
 
     @states("TIX-13")
-    def compare(self, rows: NDArray[Any]) -> None:
-        if self.damaged:
-            rows = rows[rows["problem"] == 0]
-        base, last, stamp = rows["base_offset"], rows["last_offset"], rows["max_timestamp"]
-        upto = np.maximum(np.maximum.accumulate(stamp), self.largest)
+    def compare(self, chunk: Chunk) -> None:
+        base, last = chunk.believed
+        stamp = chunk.batches["max_timestamp"][~chunk.bad]
+        upto = np.maximum(running_maximum(stamp), self.largest)
         some = self.order[
             np.searchsorted(self.sorted, self.last_offset, "right") : np.searchsorted(self.sorted, last[-1], "right")
         ]

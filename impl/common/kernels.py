@@ -134,6 +134,8 @@ def varint_end(p: int, stop: int, most: int) -> int:
     """The address behind the varint at p; 0 if it does not end before `stop`, or has more than `most` bytes."""
     if p < stop and load8(p, 0) < 128:
         return p + 1
+    if p + 1 < stop and load8(p, 1) < 128:
+        return p + 2
     limit = p + most
     if stop < limit:
         limit = stop
@@ -166,6 +168,9 @@ def varint(p: int, q: int) -> int:
     """The zig-zag number between p and q: the lowest 32 bits count, as in Kafka's reader."""
     if q == p + 1:
         b = load8(p, 0)
+        return (b >> 1) ^ -(b & 1)
+    if q == p + 2:
+        b = load8(p, 0) & 127 | load8(p, 1) << 7
         return (b >> 1) ^ -(b & 1)
     raw = raw_varint(p, q) & EVERY
     return (raw >> 1) ^ -(raw & 1)

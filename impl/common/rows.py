@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,27 @@ RECORD = np.dtype(
 )
 """One row a record; filled for partitions where a check `needs_records`."""
 
+
+def running_maximum(x: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The largest number up to each: the numbers themselves where they never fall, which is seen much faster."""
+    if (x[1:] >= x[:-1]).all():
+        return x
+    largest: NDArray[np.int64] = np.maximum.accumulate(x)
+    return largest
+
+
+def last_not_above(starts: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.intp]:
+    """For each number the index of the last of some rising starts that is not above it, -1 if all are. Where one is the
+    answer for the least and the greatest number, it is for all."""
+    if not len(x):
+        return np.zeros(0, np.intp)
+    low, high = np.searchsorted(starts, (x.min(), x.max()), "right")
+    if low == high:
+        return np.full(len(x), low - 1)
+    found: NDArray[np.intp] = np.searchsorted(starts, x, "right") - 1
+    return found
+
+
 NO_TIMESTAMP = -1
 ABORT, COMMIT = 0, 1
 """Of `control_type`."""
@@ -65,6 +87,51 @@ class Chunk:
     """of dtype BATCH"""
     records: NDArray[Any] | None = None
     """of dtype RECORD, or None if nobody asked"""
+
+    # ---- what several checks ask, each worked out once. Columns are copies: in the rows each number has a line of the
+    # processor's cache to itself.
+    @cached_property
+    def bad(self) -> NDArray[np.bool_]:
+        """Which batches are damaged."""
+        found: NDArray[np.bool_] = self.batches["problem"] != 0
+        return found
+
+    @cached_property
+    def damaged(self) -> bool:
+        """Whether some batch is damaged."""
+        return bool(self.bad.any())
+
+    @cached_property
+    def legacy(self) -> bool:
+        """Whether some batch, not damaged, is of format 0 or 1."""
+        return bool(((self.batches["magic"] < 2) & ~self.bad).any())
+
+    @cached_property
+    def base(self) -> NDArray[np.int64]:
+        """The base offsets."""
+        return self.batches["base_offset"].copy()
+
+    @cached_property
+    def last(self) -> NDArray[np.int64]:
+        """The last offsets."""
+        return self.batches["last_offset"].copy()
+
+    @cached_property
+    def believed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Base and last offsets of the batches that are not damaged."""
+        return (self.base[~self.bad], self.last[~self.bad]) if self.damaged else (self.base, self.last)
+
+    @cached_property
+    def rising(self) -> bool:
+        """Whether each batch that is not damaged begins above the end of the one before, and ends no lower than it
+        begins."""
+        base, last = self.believed
+        return not ((base[1:] <= last[:-1]).any() or (last < base).any())
+
+    @cached_property
+    def reached(self) -> NDArray[np.int64]:
+        """The highest last offset up to each batch of those that are not damaged; -1 before the first."""
+        return running_maximum(np.where(self.bad, -1, self.last) if self.damaged else self.last)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ Source: ByteBufferLogInputStream, DefaultRecordBatch and AbstractLegacyRecordBat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.spec.common import legacy_format as legacy
@@ -17,6 +16,7 @@ from kafkaspec.spec.common import record_reader as reader
 from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
 from kafkaspec.spec.common.record_reader import CORRUPT, Denied
+from kafkaspec.spec.common.remembered import remembered_within
 
 NONE = legacy.NONE
 
@@ -94,7 +94,11 @@ def framed(data: bytes) -> Iterator[bytes]:
         data = data[size:]
 
 
-@lru_cache(maxsize=4096)
+def _size_of(data: bytes, answer: Any) -> int:
+    return len(data)
+
+
+@remembered_within(_size_of)
 def sources(data: bytes) -> tuple[Source, ...]:
     """Raises Denied, legacy.Unsized."""
     return tuple(source(one) for one in framed(data))
@@ -109,7 +113,16 @@ def sizes(plain: bytes, count: int) -> Iterator[int]:
         at += length
 
 
-@lru_cache(maxsize=4096)
+def _size_of_records(s: Source, records: tuple[AnyRecord, ...] | None) -> int:
+    return len(s.data) + _contents_size((r.key, r.value) for r in records or ())
+
+
+def _contents_size(contents: Iterable[tuple[bytes | None, bytes | None]]) -> int:
+    """Bytes of keys and values, and eight of each record."""
+    return sum(8 + len(key or b"") + len(value or b"") for key, value in contents)
+
+
+@remembered_within(_size_of_records)
 def records_of(s: Source) -> tuple[AnyRecord, ...]:
     """The records of a batch, as a reader gets them. Raises Denied, legacy.Unsized, NotDecompressed."""
     if s.header is not None:
@@ -130,7 +143,7 @@ def is_timely(time: int) -> bool:
     return -(2**62) <= time < 2**62
 
 
-@lru_cache(maxsize=4096)
+@remembered_within(_size_of)
 def outside(data: bytes) -> str:
     """Why nothing is promised of these bytes; empty if something is."""
     try:
@@ -169,7 +182,11 @@ def offsets_of(data: bytes) -> list[int]:
     return [r.offset for s in sources(data) for r in records_of(s)]
 
 
-@lru_cache(maxsize=4096)
+def _size_of_contents(data: bytes, found: list[tuple[bytes | None, bytes | None]] | None) -> int:
+    return len(data) + _contents_size(found or ())
+
+
+@remembered_within(_size_of_contents)
 def contents_of(data: bytes) -> list[tuple[bytes | None, bytes | None]]:
     return [(r.key, r.value) for s in sources(data) for r in records_of(s)]
 

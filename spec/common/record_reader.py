@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated
 
 from kafkaspec.contract.clauses import states
@@ -22,6 +21,7 @@ from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common.compression import CODECS, NotDecompressed, TooMuch, decompress
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NULL_POINTER
 from kafkaspec.spec.common.record_format import Batch
+from kafkaspec.spec.common.remembered import remembered_within
 
 CORRUPT = "org.apache.kafka.common.errors.CorruptRecordException"
 INVALID = "org.apache.kafka.common.InvalidRecordException"
@@ -72,8 +72,10 @@ def framed(data: bytes) -> Iterator[bytes]:
 
 
 AFFORDABLE = 1 << 24
-"""Records of a compressed batch, and bytes of one of them, that Kafka's reader surely has memory for. It takes the
-memory for as many as the bytes say before it looks whether they are there."""
+"""Bytes of a record of a compressed batch that Kafka's reader surely has memory for. It takes the memory for as many as
+the bytes say before it looks whether they are there."""
+AFFORDABLE_RECORDS = 1 << 20
+"""The same for the records of such a batch."""
 
 
 @states("BAT-4", "BAT-6", "BAT-7", "BAT-8")
@@ -95,7 +97,7 @@ def leniently(data: bytes) -> Batch:
             raise Denied("BAT-7", KAFKA_EXCEPTION) from None
     if count < 0:
         raise Denied("BAT-6", INVALID)
-    if codec and count > AFFORDABLE:
+    if codec and count > AFFORDABLE_RECORDS:
         raise Unaffordable("records")
     records: list[fmt.Record] = []
     at = 0
@@ -199,7 +201,13 @@ def as_read(batch: Batch, size: int) -> ReadBatch:
     return view(ReadBatch, batch, size=size, magic=fmt.MAGIC, count=len(records), records=records, marker=found)
 
 
-@lru_cache(maxsize=4096)
+def _size_of_reading(data: bytes, found: list[ReadBatch] | Refused | str | None) -> int:
+    """Bytes, and those of what was compressed."""
+    batches = found if isinstance(found, list) else []
+    return len(data) + sum(8 + len(r.key or b"") + len(r.value or b"") for b in batches for r in b.records)
+
+
+@remembered_within(_size_of_reading)
 def reading(data: bytes) -> list[ReadBatch] | Refused | str:
     """What Kafka's reader makes of these bytes: the batches, or its refusal; or why that cannot be said."""
     out = []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 S = TypeVar("S")
 P = ParamSpec("P")
 R = TypeVar("R")
+H = TypeVar("H", bound=Hashable)
 
 
 def remembered(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
@@ -35,6 +37,45 @@ def remembered(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate
 
     vars(answer)["cache_clear"] = forget
     return answer
+
+
+MOST_BYTES: Final = 1 << 20
+
+
+def remembered_within(size: Callable[[H, Any], int]) -> Callable[[Callable[[H], R]], Callable[[H], R]]:
+    """The same function, whose newest answers are kept, as long as they and what they are about come to `MOST_BYTES` or
+    are one. `size` gives the bytes of something and the answer about it; of an answer that is not there yet it gets
+    None, and older answers make room before it is found. What is asked about is known by its value."""
+
+    def deco(function: Callable[[H], R]) -> Callable[[H], R]:
+        known: OrderedDict[H, tuple[R, int]] = OrderedDict()
+        total = 0
+
+        def forget(more: int) -> None:
+            """Until there is room for that many bytes."""
+            nonlocal total
+            while known and total + more > MOST_BYTES:
+                total -= known.popitem(last=False)[1][1]
+
+        @wraps(function)
+        def answer(about: H, /) -> R:
+            nonlocal total
+            found = known.get(about)
+            if found is not None:
+                known.move_to_end(about)
+                return found[0]
+            forget(size(about, None))
+            result = function(about)
+            more = size(about, result)
+            forget(more)
+            known[about] = result, more
+            total += more
+            return result
+
+        vars(answer)["cache_clear"] = lambda: forget(MOST_BYTES + 1)
+        return answer
+
+    return deco
 
 
 MOST: Final = 256

@@ -54,7 +54,7 @@ def varint_size(n: int) -> int:
     return max(1, -(-(n * 2 if n >= 0 else -n * 2 - 1).bit_length() // 7))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def size_of(records: tuple[Record, ...], key: int, value: int) -> int:
     """Bytes of a batch of such records, without compression, of keys and values of that many bytes; a key of none is
     null."""

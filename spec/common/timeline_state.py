@@ -6,7 +6,7 @@ Nothing here is a rule of its own; the rules are TML. Source: Kafka Internals, c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final, Generic, NamedTuple, TypedDict, TypeVar, cast
+from typing import Annotated, ClassVar, Final, Generic, NamedTuple, TypedDict, TypeVar, cast
 
 from kafkaspec.contract.clauses import states
 from kafkaspec.contract.governs import governs
@@ -100,23 +100,35 @@ class WrittenOnce(Generic[T, U]):
     """Each thing written out once, and kept for the next time that the same object is asked for: a walk shows the same
     copies after every call."""
 
-    def __init__(self, write: Callable[[T], U]) -> None:
+    MOST_ENTRIES: ClassVar[int] = 1 << 19
+    """in all things that are kept"""
+
+    def __init__(self, write: Callable[[T], U], entries: Callable[[T], int]) -> None:
         self.write = write
+        self.entries = entries
+        """how many a thing has"""
         self.kept: dict[int, tuple[T, U]] = {}
+        self.total = 0
 
     def __call__(self, thing: T) -> U:
         known = self.kept.get(id(thing))
         if known is not None and known[0] is thing:
             return known[1]
-        if len(self.kept) > 1000:
+        more = self.entries(thing)
+        self.total += more
+        if len(self.kept) > 1000 or self.total > self.MOST_ENTRIES:
             self.kept.clear()
+            self.total = more
         text = self.write(thing)
         self.kept[id(thing)] = thing, text
         return text
 
 
-@WrittenOnce
-def shown(view: View) -> ShownView:
+def entries_of(view: View) -> int:
+    return len(view.entries) + len(view.elements)
+
+
+def _written(view: View) -> ShownView:
     """A view as recordings show it; a release without one of the collections leaves it out."""
     return cast(
         ShownView,
@@ -134,13 +146,18 @@ def shown(view: View) -> ShownView:
     )
 
 
-@WrittenOnce
-def shown_past(past: dict[Epoch, View]) -> dict[str, Json]:
+shown = WrittenOnce(_written, entries_of)
+
+
+def _past_written(past: dict[Epoch, View]) -> dict[str, Json]:
     return {
         "epochs": list(past),
         "latestEpoch": next(reversed(past), NO_EPOCH),
         "at": {str(epoch): shown(view) for epoch, view in past.items()},
     }
+
+
+shown_past = WrittenOnce(_past_written, lambda past: sum(map(entries_of, past.values())))
 
 
 class Observation(TypedDict):

@@ -90,8 +90,8 @@ machine.candidates |= {
     "name": _names,
     "collection.create:name": lambda state: [n for n in ("first", "second", "third") if n not in state.made],
     "expected_size": lambda state: EXPECTED_SIZES,
-    "init:map_expected_size": lambda state: (0, 1, 4),
-    "init:set_expected_size": lambda state: (0, 1, 4),
+    "init:map_expected_size": lambda state: (0, 1, 4, 5),
+    "init:set_expected_size": lambda state: (0, 1, 4, 5),
 }
 
 

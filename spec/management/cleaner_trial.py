@@ -118,6 +118,7 @@ def _or_none(values: Iterable[Any]) -> list[Any]:
 
 machine.candidates |= {
     "init:partitions": lambda state: [PARTITIONS, PAIR, FAR, PARTITIONS[1:2]],
+    "init:batch_bytes": lambda state: [72, 72, 100, 118],  # a segment of 200 has room for two, exactly two, one
     "partition": lambda state: Exhaustive(state.logs),
     "dir": lambda state: list(state.checkpoints),
     "dest": lambda state: list(state.checkpoints),

@@ -16,7 +16,6 @@ import base64 as base_64
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated
 
 from icontract import ensure, require
@@ -46,6 +45,7 @@ from kafkaspec.spec.common.compression import CODEC_IDS
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, NO_TIMESTAMP
 from kafkaspec.spec.common.leader_rules import INVALID_TIMESTAMP, VALIDATION, Limits, fault, wrong_batch
 from kafkaspec.spec.common.record_format import Batch
+from kafkaspec.spec.common.remembered import remembered_within
 
 PREFIX = "BAT"
 TITLE = "Record batch"
@@ -88,7 +88,11 @@ def observe(state: CurrentBatch) -> CurrentBatch:
 machine: Machine[CurrentBatch] = Machine("batch", initial, observe)
 
 
-@lru_cache(maxsize=512)
+def _size_of(data: bytes, found: Batch | None) -> int:
+    return len(data) + 8 * (0 if found is None else len(found.records))
+
+
+@remembered_within(_size_of)
 def known(data: bytes) -> Batch:
     """The same as `decode`, at once for bytes that come again."""
     return fmt.decode(data)

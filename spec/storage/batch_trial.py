@@ -70,6 +70,7 @@ def examples() -> tuple[Batch, ...]:
             base_sequence=9,
         ),
         built(0, [LogRecord(0, -1, b"k", b"v")]),
+        built(0, [LogRecord(n, NOW + n, b"k", None) for n in range(300)], attributes=2),
         built(0, plain, attributes=LOG_APPEND_TIME, append_time=NOW + 99),
         built(0, plain, attributes=TRANSACTIONAL, base_sequence=0, **producer),
         built(3, [LogRecord(3, NOW, COMMIT, EPOCH)], attributes=control, **producer),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, NamedTuple
 
@@ -152,13 +152,13 @@ machine: Machine[Directory] = Machine("log_loader", initial, observe)
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
-@cache
+@lru_cache(maxsize=1024)
 def name_of(offset: int, end: str, suffix: str = "") -> str:
     """The name of a segment's file."""
     return f"{offset:020}{end}{suffix}"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def offset_of(name: str) -> int | None:
     """The number that a name begins with; None if it does not."""
     m = re.match(r"(\d+)\.", name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from struct import Struct
 from typing import Annotated, NamedTuple
@@ -527,7 +527,7 @@ def fill(state: Index, count: Filling) -> Index:
     return Index(state.base_offset, count * LAYOUT.size, filling(count), slots=count, is_open=True)
 
 
-@cache
+@lru_cache(maxsize=32)
 def filling(count: int) -> tuple[mapped.Cell, ...]:
     return tuple((n, 10 * n) for n in range(1, count + 1))
 

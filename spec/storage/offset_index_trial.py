@@ -88,6 +88,7 @@ _ENTRIES: list[list[list[int]]] = [
 
 machine.candidates |= {
     "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
+    "init:max_index_size": lambda _: [*[MAX_SIZE] * 4, 64, 16, 15, 8],  # and of two slots, and of one
     "offset": _offsets,
     "append:offset": _appended,
     "truncateTo:offset": _cut,

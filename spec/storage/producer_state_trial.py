@@ -26,21 +26,33 @@ from kafkaspec.spec.common.producers import (
 from kafkaspec.spec.storage.producer_state import machine
 
 PRODUCERS: Final = (1, 2, 3)
+CROWD: Final = 60
+CROWDED_MS: Final = 600_000
+"""The expiration with which CROWD producers come, one after the other."""
 ONE: Final = Entry(7, 2, 4, 9, 1, FIRST_NOW, -1, 8)
 
 
 def _focus(state: State) -> int:
     """The producer that writes most at the moment, so that walks come to more than five batches of one."""
-    return PRODUCERS[state.end // 8 % len(PRODUCERS)]
+    known = sorted(state.producers) if _crowded(state) else []
+    several = known or PRODUCERS
+    return several[state.end // 8 % len(several)]
+
+
+def _crowded(state: State) -> bool:
+    """Whether new producers keep coming, dozens of them."""
+    return state.config.producer_id_expiration_ms == CROWDED_MS
 
 
 def _count(state: State) -> int:
     """How many records the next batch mostly has."""
-    return 2 if state.end % 5 == 0 else 1
+    return 300 if state.end % 13 == 7 else 2 if state.end % 5 == 0 else 1
 
 
 def _writers(state: State) -> Sequence[int]:
-    return [_focus(state)] * 4 + list(PRODUCERS)
+    newest = max(state.producers, default=0)
+    more = [min(newest + 1, CROWD)] * 8 if _crowded(state) and newest <= CROWD else []
+    return [*more, *[_focus(state)] * 4, *PRODUCERS]
 
 
 def _epochs(state: State) -> Sequence[int]:
@@ -148,7 +160,7 @@ machine.candidates |= {
     "file": _files,
     "init:transaction_verification_enabled": lambda state: (True, False),
     "init:max_transaction_timeout_ms": lambda state: (300_000, 300_000, 60_000, 2**31 - 1),
-    "init:producer_id_expiration_ms": lambda state: (86_400_000, 86_400_000, 600_000, 2**31 - 1),
+    "init:producer_id_expiration_ms": lambda state: (86_400_000, 86_400_000, CROWDED_MS, 2**31 - 1),
 }
 
 

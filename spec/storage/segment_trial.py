@@ -75,11 +75,12 @@ def _positions(state: Segment) -> list[int]:
 
 
 machine.candidates |= {
-    "init:base_offset": lambda _: [8, 100, 2**40],
-    "init:index_interval_bytes": lambda _: [200, 0, 100],
-    "init:max_index_bytes": lambda _: [1000, 120, 60],
-    "init:roll_jitter_ms": lambda _: [3, 0],
+    "init:base_offset": lambda _: [8, 100, 2**40, 0],
+    "init:index_interval_bytes": lambda _: [200, 0, 100, 1, 400],
+    "init:max_index_bytes": lambda _: [*[1000, 120, 60] * 2, 24, 12],  # and of two entries of time, and of one
+    "init:roll_jitter_ms": lambda _: [3, 0, 1],
     "init:open_transactions": lambda _: [[], [[1, 0]], [[2, 3], [1, 7]]],
+    "init:now": lambda _: [1_000_000, 1_000_000, 0, 1_700_000_000_000],
     "batches": _appends,
     "producer_id": lambda s: _transaction(s, "producer_id"),
     "first_offset": lambda s: _transaction(s, "first_offset"),

@@ -87,6 +87,7 @@ _ENTRIES: list[list[list[int]]] = [
 
 machine.candidates |= {
     "init:base_offset": lambda _: [BASE, 0, 2**53, 2**40],
+    "init:max_index_size": lambda _: [*[MAX_SIZE] * 4, 96, 24, 23, 12],  # and of two slots, and of one
     "timestamp": _timestamps,
     "offset": _offsets,
     "maybeAppend:timestamp": lambda state: _appended(_timestamps(state)),

@@ -61,6 +61,7 @@ def batches() -> tuple[bytes, ...]:
     out += [built(0, [LogRecord(0, NOW, COMMIT, END_MARKER.pack(0, 7))], **control)]
     out += [built(5, [LogRecord(5, NOW, COMMIT, END_MARKER.pack(0, 7))], **control | {"producer_id": -1})]
     out += [built(0, _keyed(2), producer_id=5, producer_epoch=e, base_sequence=s) for e, s in ((0, -1), (-1, 0))]
+    out += [built(0, _keyed(2), producer_id=0, producer_epoch=0, base_sequence=s) for s in (0, -1)]
     out += [built(0, _keyed(2), attributes=TRANSACTIONAL)]
     out += [built(7, [r._replace(offset=7 + r.offset) for r in _keyed(3)], attributes=c) for c in (0, GZIP, ZSTD)]
     out += [built(LONG_MAX - 2, [r._replace(offset=LONG_MAX - 2 + r.offset) for r in _keyed(3)])]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C: 128 + SIGINT, as a shell reports it."""
@@ -18,6 +20,17 @@ class UserError(Exception):
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """What `--json` prints in the place of a result that could not be had."""
+
+    source: str
+    """the trace or model that could not be judged; "" of the command as a whole"""
+    verdict: Literal["could not judge"]
+    problems: tuple[str, ...]
+    """why, as on standard error; control characters are escapes"""
 
 
 class SignalledError(SystemExit):

@@ -196,6 +196,8 @@ DECLARATIONS = {
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
 }
 
+INLINED = " alwaysinline nounwind {"
+
 CRC_X86, CRC_ARM = 1, 2
 CRC_DECLARATIONS = {
     CRC_X86: {"declare i64 @llvm.x86.sse42.crc32.64.64(i64, i64)", "declare i32 @llvm.x86.sse42.crc32.32.8(i32, i8)"},
@@ -279,22 +281,23 @@ def machine_code(
     quickly: bool = False,
     others: Mapping[str, int] | None = None,
 ) -> MachineCode:
-    """The functions of an LLVM text. `whole_pipeline`: optimise as `clang -O1` does, and inline; it pays for loops over
-    many bytes, not for a model's long code. `quickly`: a third of the time to compile, for slower code. `others`:
-    where functions are that the text declares, which must live as long. A text that was compiled in this process is not
-    compiled again."""
+    """The functions of an LLVM text. `whole_pipeline`: copy functions into their callers too, and simplify what that
+    gives; it pays for loops over many bytes, not for a model's long code. `quickly`: a third of the time to compile,
+    for slower code. `others`: where functions are that the text declares, which must live as long. A text that was
+    compiled in this process is not compiled again."""
     here, target = llvm(), machine(quickly)
     module = here.parse_assembly(text)
     key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
     made = _OBJECTS.get(key)
     if made is None:
         builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
+        passes = here.create_new_module_pass_manager()
+        if whole_pipeline:  # what all of -O1 gives for these loops, in a seventh of its time
+            passes.add_always_inliner_pass()
+        passes.add_sroa_pass()
         if whole_pipeline:
-            passes = builder.getModulePassManager()
-        else:
-            passes = here.create_new_module_pass_manager()
-            passes.add_sroa_pass()
-            passes.add_simplify_cfg_pass()
+            passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
         passes.run(module, builder)
         made = target.emit_object(module)  # no function of Python is called within: an interrupt comes after it
         _OBJECTS.keep(key, made)
@@ -319,8 +322,8 @@ def compiled(
     exported: Set[str],
     apart: Set[str] = frozenset(),
 ) -> str:
-    """The LLVM text of functions of one module. Those in `exported` can be called from outside; those in `apart` are
-    never copied into their callers."""
+    """The LLVM text of functions of one module. Those in `exported` can be called from outside. Of the others those in
+    `apart` are never copied into their callers, the rest are wherever `machine_code` copies any."""
     return "\n".join(_Function(f, constants, f.__name__ in exported, f.__name__ in apart).text() for f in functions)
 
 
@@ -358,7 +361,7 @@ class _Function:
         head = f"define {linkage}i64 @{self.tree.name}({arguments})"
         allocas = [f"  %v.{v} = alloca i64" for v in self.variables]
         stores = [f"  store i64 %{n}, ptr %v.{n}" for n in names]
-        attributes = " nounwind noinline {" if self.apart else " nounwind {"
+        attributes = " noinline nounwind {" if self.apart else " nounwind {" if self.exported else INLINED
         return "\n".join([head + attributes, *allocas, *stores, *self.lines, "}"])
 
     # ---- text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,12 +36,12 @@ def test_what_is_known_is_kept_and_the_rest_is_measured(blame: ModuleType, monke
     mutants = [Mutant(name, (f"TML-{n}",), "", "impl", dict) for n, name in enumerate("abc", 1)]
     run: list[str] = []
 
-    def citations(s: Any, of: Sequence[Mutant]) -> Iterator[Citation]:
-        run.extend(m.name for m in of)
-        return (Citation(m.name, m.clauses, ("TML-2",)) for m in of)
+    def cited(s: Any, m: Mutant) -> Citation:
+        run.append(m.name)
+        return Citation(m.name, m.clauses, ("TML-2",), "rejected")
 
     monkeypatch.setattr(blame, "asked", lambda s: mutants)
-    monkeypatch.setattr(blame, "citations", citations)
+    monkeypatch.setattr(blame, "cited", cited)
     known = {
         "c": {"states": ["TML-9"], "cites": [], "how": "died"},
         "a": {"states": ["TML-1"], "cites": ["TML-1"], "how": "rejected"},

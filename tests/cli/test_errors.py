@@ -114,6 +114,11 @@ ERRORS: list[tuple[list[str], str]] = [
     (["campaign", "timeline", "--seeds", "5:5", "--out", "o"], "--seeds 5:5: no seed in it (the end is not included)"),
     (["campaign", "timeline", "--seeds", "a", "--out", "o"], "--seeds a: not of the form FIRST:END, such as 0:1000"),
     (["explore", "small.py", "--threads", "0"], "invalid value for '--threads'"),
+    (["audit", "folder", "--threads", "0"], "invalid value for '--threads'"),
+    (
+        ["audit", "folder", "--threads", "2", "--spark", "local[2]"],
+        "--threads: with --spark its master says how many cores there are",
+    ),
     (["prove", "small.py", "--timeout", "inf"], "invalid value for '--timeout'"),
     # files
     (["explore", "absent.py"], "absent.py: no such file"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shlex
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkaspec.cli.judge import MAX_REPLAY_BYTES
 from kafkaspec.cli.main import main
 
 TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
@@ -223,6 +225,17 @@ def test_an_error_is_one_line_and_status_2(
     assert message in err
     assert err.startswith("kafkaspec: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["large.ndjson", "large.ndjson.gz"])
+def test_a_replay_reads_no_more_than_a_history_can_be(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    large = tmp_path / name
+    data = b"\n" * (MAX_REPLAY_BYTES + 1)
+    large.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    code, _, err = run(capsys, "judge", "--target", SOUND, "leader_epochs", "--replay", str(large))
+    assert (code, err) == (2, f"kafkaspec: {large}: more than 16 MiB of calls: not asked again\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -379,6 +379,8 @@ def test_hash_codes_are_java_s() -> None:
     """Values computed by java.lang.Integer, Long and String."""
     assert impl.hash_code(-7) == -7
     assert impl.hash_code(2**40 + 3) == 259
+    ends = (-(2**31) - 1, -(2**31), 2**31 - 1, 2**31)
+    assert [impl.hash_code(n) for n in ends] == [-(2**31), -(2**31), 2**31 - 1, -(2**31)]
     assert impl.hash_code("") == 0
     assert impl.hash_code("__consumer_offsets") == -970371369
     assert impl.hash_code("topic-\U0001f600") == -955570495

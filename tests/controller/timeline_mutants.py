@@ -392,7 +392,7 @@ MUTANTS = [
     ),
     Mutant(
         "merge without a destination",
-        ("TML-8",),
+        ("TML-7", "TML-8"),
         "folding in a delta fails if the snapshot before holds only additions",
         "impl",
         _tables(**_MERGES[1]),
@@ -534,8 +534,8 @@ MUTANTS = [
     ),
     Mutant(
         "young collections keep nothing",
-        ("TML-18",),
-        "the first addition to an empty collection leaves no delta: a revert does not undo it",
+        ("TML-4", "TML-18"),
+        "the first addition to an empty collection leaves no delta: the past shows it, and a revert does not undo it",
         "impl",
         _tables(_note=_forgets_young_collections),
     ),

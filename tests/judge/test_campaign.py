@@ -8,30 +8,36 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from kafkaspec import report
-from kafkaspec.contract.history import History, read
+from kafkaspec.contract.history import History, parse, read
 from kafkaspec.contract.machine import Outside
 from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result
 from kafkaspec.judge import tour as touring
-from kafkaspec.judge.campaign import judge, replay
+from kafkaspec.judge.campaign import judge, replay, too_little
 from kafkaspec.judge.check import check
+from kafkaspec.judge.generate import Draws
 from kafkaspec.judge.hypothesis_source import CALL_BYTES
-from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, Session, kind_of
-from kafkaspec.judge.result import Job, SubsystemVerdict, Tally
+from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, RELABELLED_EVERY, Session, kind_of
+from kafkaspec.judge.result import MIN_CALLS, Job, SubsystemVerdict, Tally
 from kafkaspec.judge.target import Target, TargetTrouble
 from kafkaspec.judge.tour import Tour, tour
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.lockstep.exhaustive import actions, model_state
+from kafkaspec.report.describe import describe
+from kafkaspec.report.json import to_json
 from tests.judge import toy_target
 from tests.judge.forked import fork_targets
 from tests.judge.toy_subsystem import HOW, TOY
@@ -68,8 +74,8 @@ def _toy(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Non
 
 
 def judged(fault: type[Sound], examples: int = 60, **other: Any) -> SubsystemVerdict:
-    names = ("seed", "strict", "generator", "steps", "min_coverage", "fail_fast")
-    fields = {k: other.pop(k) for k in names if k in other}
+    names = ("seed", "strict", "generator", "steps", "min_coverage", "min_calls", "fail_fast")
+    fields = {"min_calls": 0} | {k: other.pop(k) for k in names if k in other}
     return judge(Job("toy", command(fault), **fields), examples=examples, **other)
 
 
@@ -143,6 +149,31 @@ def test_histories_of_all_kinds_come_up(monkeypatch: pytest.MonkeyPatch) -> None
     assert (BLOCK // HYPOTHESIS_EVERY) * HYPOTHESIS_EVERY == BLOCK
 
 
+def test_growth_and_other_labels_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    may_grow: list[bool] = []
+    begin, start = Session.begin, Draws.start
+
+    def noted(self: Session, number: int, by: Any, init: Any) -> Any:
+        seen.append(by)
+        return begin(self, number, by, init)
+
+    def started(self: Draws, rng: Any, grows: bool = False) -> Any:
+        may_grow.append(grows)
+        return start(self, rng, grows)
+
+    monkeypatch.setattr(Session, "begin", noted)
+    monkeypatch.setattr(Draws, "start", started)
+    monkeypatch.setattr(judging, "RARE_FROM", 30)
+    monkeypatch.setattr(judging, "_tours", lambda subsystem: ())
+    r = judge(Job("leader_epochs", LEADER_EPOCHS, steps=10), examples=100)
+    assert r.verdict == "accepted"
+    relabelled = [n for n, by in enumerate(seen) if by == "relabelled"]
+    assert len(relabelled) > 1
+    assert all(n >= 30 and n % RELABELLED_EVERY == 0 for n in relabelled)
+    assert may_grow == [False] * seen[:30].count("draw") + [True] * seen[30:].count("draw")
+
+
 def test_a_tour_is_kept_until_a_text_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
     searched: list[str] = []
@@ -214,7 +245,7 @@ def test_operations_that_are_left_out_are_not_called() -> None:
 
 
 def test_time_ends_it() -> None:
-    r = judge(Job("toy", command(Sound)), examples=None, time_s=0.2)
+    r = judge(Job("toy", command(Sound), min_coverage=0.0, min_calls=0), examples=None, time_s=0.2)
     assert r.verdict == "accepted"
     assert 0 < r.tally.histories < 100_000
 
@@ -228,8 +259,24 @@ def test_what_was_hardly_asked_is_not_accepted() -> None:
         f"asked too little: {few.coverage:.1f} % of the conditions in its rules were decided both ways, "
         "and 100 % must be (--min-coverage)"
     )
+    of_calls = judged(Sound, 1, generator="uniform", min_coverage=few.coverage, min_calls=MIN_CALLS, steps=2)
+    operations, calls = len(of_calls.tally.operations) + len(of_calls.not_called), of_calls.tally.calls
+    assert calls < MIN_CALLS
+    assert of_calls.why == (
+        f"asked too little: {calls} calls, where 100 for each operation, {100 * operations:,}, are the least "
+        "(--min-coverage)"
+    )
+    of_both = judged(Sound, 1, generator="uniform", min_coverage=100.0, min_calls=MIN_CALLS, steps=2)
+    assert (
+        of_both.why == f"{of_calls.why.removesuffix(' (--min-coverage)')}; {few.why.removeprefix('asked too little: ')}"
+    )
+    assert (of_calls.verdict, of_both.exit_code) == ("could not judge", 2)
     assert few.again.endswith("--examples 1 --min-coverage 100 --uniform")
     assert judged(Sound, 1, generator="uniform", min_coverage=few.coverage, steps=2).verdict == "accepted"
+    enough = replace(few.job, min_calls=few.tally.calls // operations, min_coverage=0.0)
+    asked = replace(few.tally, calls=enough.min_calls * operations)
+    assert not too_little(enough, asked, operations, 0.0)
+    assert too_little(enough, replace(asked, calls=asked.calls - 1), operations, 0.0)
     assert judged(toy_target.Forgets, 20, min_coverage=100.0).verdict == "rejected"  # a rejection needs no minimum
 
 
@@ -242,9 +289,15 @@ def test_it_is_told_which_conditions_were_decided_and_for_which_clause() -> None
     }
     assert r.sides_of("TOY-9") == (2, 2)
     assert r.sides_of("TOY-1") == (0, 0)
+    told = replace(r, clauses=("TOY-1", "TOY-9"))
+    assert (told.both_ways, told.unconditional) == (("TOY-9",), ("TOY-1",))
+    assert (told.with_condition, told.without_condition) == ((1, 1), (1, 1))
+    assert replace(told, tally=replace(r.tally, clauses=Counter())).without_condition == (0, 1)
+    assert (to_json(told)["both_ways"], to_json(told)["unconditional"]) == (["TOY-9"], ["TOY-1"])
     half = replace(r, clauses=("TOY-9",), sides=tuple(replace(s, taken=s.side != "holds") for s in r.sides))
     assert half.coverage < 100
     assert half.partly_exercised == ("TOY-9",)
+    assert (half.with_condition, half.without_condition) == ((0, 1), (0, 0))
     assert replace(r, clauses=("TOY-9",)).partly_exercised == ()
 
 
@@ -274,12 +327,26 @@ def test_a_rejection_is_told_once_and_small() -> None:
     assert (r.verdict, r.exit_code, r.tally.histories) == ("rejected", 1, 60)
     assert (rejection.clause, rejection.operation, rejection.shape) == ("TOY-1", "push", "state.saved")
     calls = [(x["op"], x["args"]) for x in rejection.history.records]
-    assert calls == [("init", {"capacity": 1}), ("save", {}), ("restore", {}), ("push", {"value": 0})]
+    assert calls == [("init", {}), ("save", {}), ("restore", {}), ("push", {"value": 0})]
     assert rejection.count > 10
     assert rejection.small
     assert rejection.verdict.step == 3
     again = check(TOY.machine, rejection.history.ndjson().splitlines())
     assert (again.verdict, again.step, again.differences) == ("rejected", 3, rejection.verdict.differences)
+
+
+@pytest.mark.parametrize("fault", [toy_target.ForgetsAndMiscounts, toy_target.TakesNone, toy_target.Fails])
+def test_what_is_copied_from_a_terminal_is_rejected_as_what_is_kept(fault: type[Sound]) -> None:
+    """The text has of the states what the calls changed; the trace has all of them."""
+    judgement = judged(fault)
+    told = [s.history for s in describe(judgement) if s.conversation is not None]
+    assert told
+    for r, text in zip(judgement.rejections, told, strict=True):
+        assert "\n  state " not in text
+        kept, copied = (check(TOY.machine, h.ndjson().splitlines()) for h in (r.history, parse(text, "x")))
+        for field in ("verdict", "step", "clause", "others", "differences", "what", "nearest"):
+            assert getattr(copied, field) == getattr(kept, field), field
+        assert kept.verdict == "rejected"
 
 
 def test_every_kind_is_told() -> None:
@@ -306,6 +373,14 @@ def test_the_first_rejection_ends_it_if_that_is_wanted() -> None:
     assert r.tally.histories < 50
     assert r.rejections[0].small
     assert r.again.endswith("--fail-fast --seed 0 --examples 500")
+
+
+def test_where_time_was_over_before_the_first_history_it_is_asked_for() -> None:
+    """No number of histories below one is a number that the command takes."""
+    r = judge(Job("leader_epochs", LEADER_EPOCHS), examples=None, time_s=0)
+    assert (r.verdict, r.tally.histories) == ("could not judge", 0)
+    assert r.again.endswith(" leader_epochs --seed 0 --examples 1")
+    assert r.until_now(None).again == r.again
 
 
 def test_what_fails_in_the_target_is_its_answer() -> None:
@@ -357,13 +432,13 @@ def test_what_was_rejected_before_the_trouble_stays_rejected(monkeypatch: pytest
     assert r.rejections
 
 
-def test_a_wrong_answer_just_before_the_trouble_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "SHRINK_S", 5.0)
+def test_a_wrong_answer_just_before_the_trouble_is_rejected_and_made_small() -> None:
     r = judged(toy_target.MiscountsAndDies, 50)
     assert r.verdict == "rejected"
     assert r.tally.trouble is not None
     (rejection,) = r.rejections
-    assert rejection.history.records[-1]["op"] == "push"
+    calls = [(x["op"], x["args"]) for x in rejection.history.records]
+    assert calls == [("init", {}), ("push", {"value": 0}), ("push", {"value": 0})]
     assert rejection.history.records[-1]["result"] == 9
 
 
@@ -456,6 +531,25 @@ def test_a_history_is_not_made_smaller_by_a_number_outside_its_range() -> None:
             return len(session.tried)
 
         assert [asked(2**63), asked(2**63 - 1)] == [0, 1]
+
+
+def test_a_default_that_a_history_does_not_tell_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a target that cannot do without it is not rejected for that."""
+    with Target(command(Sound)) as target:
+        session = Session(Job("toy", "x"), target)
+        sent: list[bytes] = []
+        send = target.send
+
+        def sending(lines: Sequence[bytes], expected: Sequence[Any]) -> None:
+            sent.extend(lines)
+            send(lines, expected)
+
+        monkeypatch.setattr(target, "send", sending)
+        calls: list[Any] = [{"op": "init", "args": {}}, {"op": "drain", "args": {}}]
+        assert session.replayed(calls) is None
+        assert [r["args"] for r in session.tried[-1]] == [{}, {}]
+    asked = [orjson.loads(line) for line in sent]
+    assert [(x["op"], x.get("args")) for x in asked if x["op"] != "observe"] == [("init", {}), ("drain", {"atMost": 2})]
 
 
 # ---- what travels ----------------------------------------------------------------------------------------------------

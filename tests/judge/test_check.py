@@ -120,6 +120,51 @@ def test_a_bool_is_not_a_number_in_the_state_either() -> None:
     assert check(toy.machine, lines(records)).verdict == "accepted"
 
 
+def test_parts_of_a_state_are_compared_and_the_rest_is_not() -> None:
+    right = "push value=7 -> 1\n  state.items = [7]\npush value=7 -> 2\n  state.items = [7,7]\n  state.full = false"
+    assert judge(right).verdict == "accepted"
+    v = judge("push value=7 -> 1\npop -> 7\n  state.items = [7]\n  state.saved = null")
+    assert (v.verdict, v.clause, v.step) == ("rejected", "TOY-4", 1)
+    assert [(d.path, d.seen, d.expected) for d in v.differences] == [("state.items", [7], [])]
+    whole = judge('push value=7 -> 1\npop -> 7\n  state {"items":[7],"saved":null}')
+    assert (v.differences, v.clause, v.others) == (whole.differences, whole.clause, whole.others)
+    assert v.nearest == whole.nearest != ""
+    first = judge("init\n  state.items = [1]")
+    assert (first.differences[0].path, first.seen["state"]["items"]) == ("state.items", [1])
+
+
+def nested() -> Machine[dict[str, Any]]:
+    """A map of maps, of which no key may be left out."""
+    machine: Machine[dict[str, Any]] = Machine("nested", lambda: {"at": {"a": {"n": 1, "m": 2}}}, lambda s: s)
+
+    @machine.operation("call", "TOY-1")
+    def call(state: dict[str, Any]) -> Step[dict[str, Any]]:
+        return Step(state)
+
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("parts", "differ"),
+    [
+        ("state.at.a.n = 1", []),
+        ("state.at.a.x gone", []),
+        ("state.at.b.x gone", []),
+        ("state.at.a.n = 2", ["state.at.a.n"]),
+        ("state.at.a.n gone", ["state.at.a.n"]),
+        ("state.at.b = {}", ["state.at.b"]),
+        ("state.at.b.x.y = 1", ["state.at.b"]),
+        ("state.at.a.n.x = 1", ["state.at.a.n"]),
+        ("state.at = []", ["state.at"]),
+        ("state.at.a.n = 2\n  state.at.a.m = 2", ["state.at.a.n"]),
+        ("state.at.a gone\n  state.at.a.n = 1", ["state.at.a.m"]),
+    ],
+)
+def test_a_part_of_a_state_stands_where_its_keys_lead(parts: str, differ: list[str]) -> None:
+    v = judge(f"call -> null\n  {parts}", nested())
+    assert ([d.path for d in v.differences], v.verdict) == (differ, "rejected" if differ else "accepted")
+
+
 def test_a_broken_precondition_is_outside_the_contract() -> None:
     v = judge("push value=1\npush value=-1 -> 2\npop -> 99")
     assert (v.verdict, v.exit_code, v.step, v.clause) == ("outside", 2, 1, "TOY-2")
@@ -133,6 +178,7 @@ def test_missing_fields_are_searched_for() -> None:
     assert judge('push\n?\npop -> 7\n  state {"items":[],"saved":[7]}').verdict == "accepted"
     assert judge("push\npush\npop -> 1\npop -> 0\nrestore").verdict == "accepted"
     assert judge('push\n  state {"items":[55]}\npop -> 55').verdict == "accepted"  # no candidate, but in the line
+    assert judge("push\n  state.items = [55]\npop -> 55").verdict == "accepted"
     assert judge("push value=1\npush value=5\nsave\npop\nrestore\npop -> 1").verdict == "accepted"
     v = judge("push value=1\npush value=5\nsave\npop\nrestore\npop -> 5")
     assert (v.verdict, v.step, v.clause) == ("rejected", 5, "TOY-6")
@@ -225,6 +271,15 @@ def test_the_history_of_a_deviation_shows_it(deviation: Any) -> None:
         ('{"op":"push","args":{"valu":1}}', "t:1: unknown argument of push 'valu'; did you mean 'value'?"),
         ('{"op":"pop","result":1,"error":{"class":"x"}}', "t:1: a line has a result or an error, not both"),
         ('{"op":"pop","error":{"class":7}}', "t:1: error must be"),
+        ('{"op":"pop","state":{},"parts":[]}', "t:1: a line has the state or parts of it, not both"),
+        ('{"op":"pop","parts":{"items":[]}}', "t:1: parts must be "),
+        ('{"op":"pop","parts":[["items",[]]]}', "t:1: parts must be "),
+        ('{"op":"pop","parts":[[[],1]]}', "t:1: parts must be "),
+        ('{"op":"pop","parts":[[["items"],1,2]]}', "t:1: parts must be "),
+        ('{"op":"pop","parts":[[["items",3],1]]}', "t:1: parts must be "),
+        pytest.param(
+            orjson.dumps({"op": "pop", "parts": [[["x"] * 101, 1]]}).decode(), "t:1: parts must be ", id="many keys"
+        ),
         ('{"op":"pop","i":"x"}', 't:1: i must be a number, not "x"'),
         ('{"op":"init","args":{"capasity":1}}', "t:1: unknown argument of init 'capasity'; did you mean 'capacity'?"),
         (

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import random
 import re
 import resource
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,13 +19,17 @@ import orjson
 import pytest
 
 from kafkaspec.contract.codec import camel, encode
-from kafkaspec.contract.machine import Machine, Operation
+from kafkaspec.contract.machine import Machine, Operation, Refused, Step
 from kafkaspec.contract.subsystem import Subsystem, subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.judge import check as judging
 from kafkaspec.judge import trace
 from kafkaspec.judge.check import Check, check
 from kafkaspec.judge.verdict import Verdict
+from kafkaspec.lockstep.walk import draw
+from kafkaspec.spec.common import record_format as fmt
+from kafkaspec.spec.common import record_reader as reader
+from kafkaspec.spec.common import timeline_state
 from tests.judge.hostile import VALUES, damaged
 from tests.lockstep import toy
 
@@ -59,7 +65,7 @@ def judged(machine: Machine[Any], data: bytes, **options: Any) -> str:
         text = verdict.text()
         orjson.dumps([verdict.seen, verdict.expected, [str(d) for d in verdict.differences]], default=float)
         assert verdict.exit_code in (0, 1, 2)
-        assert verdict.verdict != "incomplete" or verdict.skipped
+        assert verdict.verdict != "incomplete" or verdict.skipped or verdict.unread
         assert verdict.verdict != "accepted" or not verdict.skipped
     assert len(text) <= LONGEST_TEXT
     return text
@@ -246,6 +252,97 @@ def test_without_a_state_the_lines_after_a_skipped_one_are_judged() -> None:
     assert (v.verdict, v.events, v.unjudged) == ("incomplete", 2, 0)
 
 
+UNKNOWN = '{"op":"x"}'
+READ = '{"op":"leaderEpochCheckpoint.read","args":{"file":"0\\n0\\n"},"result":%s,"state":7}'
+CLEAN = '{"op":"cleanShutdown.read","args":{"file":%s},"result":%s}'
+
+
+def judged_epochs(*lines: str, **options: Any) -> Verdict:
+    return check(subsystems()["leader_epochs"].spec.machine, lines, name="t", **options)
+
+
+def epochs_line(op: str, entries: str, arguments: str = "{}", scheduled: str = "false") -> str:
+    """A line with the state after it: entries as "1 5,2 8"."""
+    pairs = [e.split() for e in entries.split(",")]
+    shown = [[int(epoch), int(start)] for epoch, start in pairs]
+    file = "\n".join(["0", str(len(pairs)), *entries.split(",")]) + "\n"
+    state = {"entries": shown, "latestEpoch": shown[-1][0], "file": file, "scheduled": scheduled == "true"}
+    return f'{{"op":"{op}","args":{arguments},"result":null,"state":{orjson.dumps(state).decode()}}}'
+
+
+def test_after_a_skipped_line_answers_that_no_state_decides_are_judged() -> None:
+    v = judged_epochs(INIT, UNKNOWN, READ % "[]", READ % "[]")
+    assert (v.verdict, v.events, v.unjudged) == ("incomplete", 3, 0)
+    v = judged_epochs(INIT, UNKNOWN, READ % "[]", READ % "[[1,2]]")
+    assert (v.verdict, v.line, v.events) == ("rejected", 4, 3)
+    v = judged_epochs(INIT, UNKNOWN, '{"op":"leaderEpochCheckpoint.read","args":{}}', '{"op":"reopen"}')
+    assert (v.verdict, v.events, v.unjudged) == ("incomplete", 1, 2)
+
+
+def test_an_answer_that_may_be_a_known_deviation_of_what_was_before_is_not_judged() -> None:
+    """A state that nobody knows may have led to it."""
+    machine = subsystems()["checkpoints"].spec.machine
+    right = CLEAN % ('"{\\"version\\":0,\\"brokerEpoch\\":7}"', "7")
+    found = check(machine, [right], name="t")
+    assert found.verdict == "accepted", found.text()
+    wrong = right.replace('result":7', 'result":8')
+    v = check(machine, [INIT, UNKNOWN, right, wrong], name="t")
+    assert (v.verdict, v.events, v.unjudged) == ("incomplete", 2, 1)
+    v = check(machine, [INIT, UNKNOWN, right, wrong], name="t", strict=True)
+    assert (v.verdict, v.line) == ("rejected", 4)
+
+
+ASSIGN = '{"epoch":%d,"startOffset":%d}'
+SHOWN = epochs_line("x", "1 5,2 8")
+NEXT = epochs_line("assign", "1 5,2 8,3 9", ASSIGN % (3, 9))
+
+
+def test_where_a_line_shows_all_of_the_state_the_next_lines_are_judged_from_it() -> None:
+    v = judged_epochs(INIT, SHOWN, NEXT, epochs_line("assign", "1 5,2 8,4 9", ASSIGN % (4, 9)))
+    assert (v.verdict, v.events, v.unjudged) == ("incomplete", 3, 0)
+    v = judged_epochs(INIT, SHOWN, NEXT, epochs_line("assign", "1 5,2 8,3 9", ASSIGN % (4, 9)))
+    assert (v.verdict, v.line, v.events) == ("rejected", 4, 3)
+    v = judged_epochs(INIT, UNKNOWN, NEXT, epochs_line("assign", "1 5", ASSIGN % (4, 9)))
+    assert (v.verdict, v.line, v.events, v.unjudged) == ("rejected", 4, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "line", [UNKNOWN, SHOWN.replace(',"scheduled":false', ""), SHOWN.replace('"latestEpoch":2', '"latestEpoch":3')]
+)
+def test_a_state_that_is_not_shown_whole_is_not_known(line: str) -> None:
+    v = judged_epochs(INIT, line, '{"op":"assign","args":{"epoch":3,"startOffset":9},"state":{"latestEpoch":9}}')
+    assert (v.verdict, v.events, v.unjudged) == ("incomplete", 1, 1)
+
+
+def test_of_a_configuration_that_is_not_shown_both_are_possible() -> None:
+    """Whether truncations are written at once is not in the state: whichever the next line shows is right."""
+    truncate = '{"endOffset":8}'
+    at_once = epochs_line("truncateFromEndAsyncFlush", "1 5", truncate)
+    later = at_once.replace("0\\n1\\n1 5\\n", "0\\n2\\n1 5\\n2 8\\n").replace('"scheduled":false', '"scheduled":true')
+    for line in (at_once, later):
+        assert judged_epochs(INIT, SHOWN, line).events == 2
+    v = judged_epochs(INIT, SHOWN, later.replace("true", "false"))
+    assert (v.verdict, v.line) == ("rejected", 3)
+
+
+@pytest.mark.parametrize("subsystem", SUBSYSTEMS)
+def test_a_state_is_among_those_that_its_observation_tells(subsystem: Subsystem) -> None:
+    """In every state of a walk: a field of the observation that has the name of one of the state is that field."""
+    machine = subsystem.spec.machine
+    tells = bool(machine.states_shown(machine.observe(machine.initial())))
+    assert tells == (subsystem.name in ("batch", "leader_epochs", "log_loader", "validator"))
+    rng = random.Random(0)
+    operations = [op for op in machine.operations.values() if op.generated]
+    state = machine.initial()
+    for _ in range(300 * tells):
+        op = rng.choice(operations)
+        arguments = draw(machine, op, state, rng.choice)
+        step = None if arguments is None else machine.apply(state, op.name, arguments, contracts=False)
+        if isinstance(step, Step):
+            state = step.state
+            assert state in machine.states_shown(orjson.loads(orjson.dumps(machine.observe(state))))
+
+
 def test_reasons_are_few() -> None:
     v = toy_check(INIT, *(f'{{"op":"x{n}"}}' for n in range(100)))
     assert len(v.skipped) == judging.MAX_REASONS + 1
@@ -367,9 +464,115 @@ def test_a_bomb_is_not_unpacked(filling: bytes, tmp_path: Path, monkeypatch: pyt
         return n
 
     monkeypatch.setattr(trace.CountingReader, "readinto", readinto)
-    with pytest.raises(UserError, match="unpacks to more than 200 times its size: not read"):
-        check(toy.machine, file)
+    v = check(toy.machine, file)
+    assert (v.verdict, v.exit_code, v.events) == ("incomplete", 2, 1)
+    assert v.unread is not None
+    assert v.unread.what == "the file unpacks to more than 200 times its size"
+    assert v.text().splitlines()[0].endswith(f"1 event in 1 history accepted, not read from line {v.unread.line:,} on")
     assert read < 1 << 19
+
+
+DRAIN = '{"op":"drain","args":{},"result":[]}'
+COMPLETE = '{"i":1,"op":"drain","args":{},"result":[],"state":{"items":[],"saved":null,"turnedAway":0,"full":false}}'
+
+
+class SlowClock:
+    """A second of CPU passes each time that somebody looks."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.s = 0.0
+        patch.setattr(judging.Clock, "now", self.now)
+
+    def now(self) -> float:
+        self.s += 1
+        return self.s
+
+
+def test_a_check_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was judged is told, and from which line on nothing was: that is never accepted."""
+    SlowClock(monkeypatch)
+    v = toy_check(*[DRAIN] * 200)
+    assert (v.verdict, v.exit_code, v.events, v.operations) == ("incomplete", 2, 60, {"drain": 60})
+    assert v.unread is not None
+    assert v.unread.line == 61
+    assert v.text().splitlines() == [
+        "could not judge all: t: 60 events in 1 history accepted, not read from line 61 on",
+        "  not read: a check takes 60 s of CPU, or 2 s for each MB of it, whichever is longer",
+    ]
+    v = toy_check(PUSH, '{"op":"x"}', *[DRAIN] * 50_000)
+    assert "1 event in 1 history accepted, 1 line skipped, " in v.text()
+    assert (v.verdict, v.unread is None) == ("incomplete", False)
+    assert toy_check(*[DRAIN] * 10, WRONG, *[DRAIN] * 200).verdict == "rejected"
+    monkeypatch.setattr(judging, "MAX_CPU_S", 0)
+    with pytest.raises(UserError, match=r"^t:1: not read: a check takes 0 s of CPU, "):
+        toy_check(*[DRAIN] * 200)
+
+
+@pytest.mark.parametrize("line", ["", '{"op":"x"}', COMPLETE])
+def test_lines_that_are_blank_skipped_or_complete_take_time_too(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    SlowClock(monkeypatch)
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 0.0)
+    v = toy_check(INIT, *[line] * 16_000)
+    assert v.unread is not None
+    assert 15_000 < v.unread.line < 16_000
+
+
+def test_long_lines_are_not_read_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    SlowClock(monkeypatch)
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 0.0)
+    v = toy_check(INIT, *['{"op":"x"}' + " " * trace.LONG_LINE_BYTES] * 100)
+    assert v.unread is not None
+    assert v.unread.line == 62
+
+
+def test_a_search_ends_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    SlowClock(monkeypatch)
+    v = check(subsystems()["timeline"].spec.machine, [INIT, *["{}"] * 100], name="t")
+    assert v.unread is not None
+    assert v.unread.line < 10
+
+
+@pytest.mark.parametrize(("name", "s_a_mb"), [("f.ndjson", "2"), ("f.ndjson.gz", "20")])
+def test_a_large_file_may_take_longer(name: str, s_a_mb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own size, packed or not."""
+    SlowClock(monkeypatch)
+    file = tmp_path / name
+    data = "\n".join([DRAIN] * 200).encode()
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    v = check(toy.machine, file)
+    assert v.unread is not None
+    assert f"or {s_a_mb} s for each MB" in v.unread.what
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 1e9)
+    monkeypatch.setattr(judging, "CPU_S_A_PACKED_MB", 1e9)
+    assert check(toy.machine, file).verdict == "accepted"
+    monkeypatch.setattr(judging, "CPU_S_A_MB", 190 / file.stat().st_size * 1e6)
+    monkeypatch.setattr(judging, "CPU_S_A_PACKED_MB", 190 / file.stat().st_size * 1e6)
+    v = check(toy.machine, file)
+    assert v.unread is not None
+    assert v.unread.line == 191
+
+
+def test_views_that_are_kept_are_few_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map of many keys that changes with every call is not kept a thousand times."""
+    monkeypatch.setattr(timeline_state.WrittenOnce, "MOST_ENTRIES", 100)
+    for cache in (timeline_state.shown, timeline_state.shown_past):
+        cache.kept.clear()
+        cache.total = 0
+    calls = [PUT_AND_SNAPSHOT.replace("@", str(n)) for n in range(60)]
+    assert check(subsystems()["timeline"].spec.machine, "\n".join(calls).splitlines()).verdict == "accepted"
+    views = [timeline_state.entries_of(view) for view, _ in timeline_state.shown.kept.values()]
+    assert sum(views) <= max(100, *views)
+    pasts = [sum(map(timeline_state.entries_of, past.values())) for past, _ in timeline_state.shown_past.kept.values()]
+    assert sum(pasts) <= max(100, *pasts)
+
+
+def test_batches_of_more_records_than_a_reader_has_memory_for_are_not_read() -> None:
+    body = b"".join(fmt.varint_bytes(len(r)) + r for r in [b"\x00\x00\x00\x01\x00\x00"] * 10)
+    packed = gzip.compress(body)
+    for count, said in ((reader.AFFORDABLE_RECORDS, "BAT-8"), (reader.AFFORDABLE_RECORDS + 1, "")):
+        head = struct.pack(">qiibIhiqqqhii", 0, 49 + len(packed), 0, 2, 0, 1, count - 1, 0, 0, -1, -1, -1, count)
+        found = reader.reading(fmt.sealed(head + packed))
+        assert (found.clause if isinstance(found, Refused) else "") == said
 
 
 PUT_AND_SNAPSHOT = (

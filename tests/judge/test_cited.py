@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kafkaspec.contract.subsystem import find, subsystems
-from kafkaspec.mutants.blame import Citation, asked, citations
+from kafkaspec.mutants.blame import Citation, asked, cited
 
 MEASURED = Path(__file__).parents[2] / "docs" / "measured" / "blame.json"
-CITED, FIRST = 0.93, 0.77
+CITED, FIRST = 0.95, 0.77
 """The least share of the mutants of which a clause is cited, and is the headline."""
 BETWEEN = 0.02
 """How far a share may be from the one in the table: histories change with the specs."""
@@ -35,10 +35,10 @@ def shares(found: Iterable[Citation]) -> tuple[float, float]:
 
 def test_the_right_rule_is_cited() -> None:
     s = find("leader_epochs")
-    found = list(citations(s, asked(s)[::12]))
+    found = [cited(s, m) for m in asked(s)[::12]]
     assert all(c.how == "rejected" and 0 < len(c.cited) <= 3 for c in found)
-    cited, first = shares(found)
-    assert cited >= 0.85
+    share, first = shares(found)
+    assert share >= 0.85
     assert first >= 0.5
 
 
@@ -48,24 +48,24 @@ def test_the_table_is_of_the_mutants_that_there_are() -> None:
 
 
 def test_the_shares_in_the_table_are_as_high_as_they_must_be() -> None:
-    cited, first = shares(c for name in table() for c in known(name))
-    assert cited >= CITED
+    share, first = shares(c for name in table() for c in known(name))
+    assert share >= CITED
     assert first >= FIRST
 
 
 @pytest.mark.deep
 def test_the_right_rule_is_cited_of_all() -> None:
-    found = {name: list(citations(s, asked(s))) for name, s in subsystems().items()}
-    cited, first = shares(c for of in found.values() for c in of)
-    assert cited >= CITED
+    found = {name: [cited(s, m) for m in asked(s)] for name, s in subsystems().items()}
+    share, first = shares(c for of in found.values() for c in of)
+    assert share >= CITED
     assert first >= FIRST
     before = shares(c for name in table() for c in known(name))
-    assert abs(cited - before[0]) <= BETWEEN, "run bench/blame.py --again"
+    assert abs(share - before[0]) <= BETWEEN, "run bench/blame.py --again"
     assert abs(first - before[1]) <= BETWEEN, "run bench/blame.py --again"
 
 
 def test_a_citation_is_right_if_one_is_among_them() -> None:
-    c = Citation("it", ("A-1", "A-2"), ("A-3", "A-2"))
+    c = Citation("it", ("A-1", "A-2"), ("A-3", "A-2"), "rejected")
     assert (c.right, c.first) == (True, False)
     assert not c._replace(cited=()).right
     assert c._replace(cited=("A-1",)).first

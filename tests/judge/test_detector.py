@@ -45,11 +45,12 @@ def subsystem(monkeypatch: pytest.MonkeyPatch) -> Subsystem:
 
 
 def test_every_mutant_of_the_toy_is_judged_as_a_target(subsystem: Subsystem) -> None:
+    """The first 600 calls of guided ones are eager: deep states come later."""
     for generator in ("guided", "uniform"):
-        kills = campaigned(subsystem, written(subsystem), generator, 0, 600, sound=True)
+        kills = campaigned(subsystem, written(subsystem), generator, 0, 1_500, sound=True)
         assert kills.keys() == {m.name for m in written(subsystem)}
         assert kills.pop("a copy") is None
-        assert all(k is not None and k.how == "rejected" and 0 < k.calls < 600 for k in kills.values())
+        assert all(k is not None and k.how == "rejected" and 0 < k.calls < 1_500 for k in kills.values())
 
 
 def test_the_kill_is_where_the_first_wrong_answer_is(subsystem: Subsystem) -> None:
@@ -163,7 +164,7 @@ def test_a_legal_choice_is_no_kill(subsystem: Subsystem) -> None:
 
 
 def test_the_detector_says_by_what(subsystem: Subsystem) -> None:
-    rows = kill_matrix(subsystem, written(subsystem), [judge_detector(limit=600)])
+    rows = kill_matrix(subsystem, written(subsystem), [judge_detector(limit=1_500)])
     said = {r.mutant.name: r.detections["judge"].by for r in rows}
     assert said["pops the last"].startswith("rejected, TOY-")
     assert said["a copy"] == ""

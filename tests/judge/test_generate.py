@@ -12,12 +12,12 @@ import pytest
 from icontract import require
 
 from kafkaspec.contract.machine import Machine
-from kafkaspec.contract.numbers import Int64, LeaderEpoch
+from kafkaspec.contract.numbers import LATEST, Count, Int64, LeaderEpoch, Offset, ProducerId, Timestamp
 from kafkaspec.contract.subsystem import find, subsystems
 from kafkaspec.judge import generate
 from kafkaspec.judge.boundary import Path
 from kafkaspec.judge.cover import Cover
-from kafkaspec.judge.generate import WIDE, Call, Draws, Guide, extent, numbers_in, with_one
+from kafkaspec.judge.generate import EAGER_PROPOSALS, WIDE, Call, Draws, Guide, extent, numbers_in, with_one
 from kafkaspec.mutants.judge import campaigned
 
 DEFAULT = 36_000
@@ -85,35 +85,125 @@ machine.tried = {
 }
 
 
-def histories(count: int, steps: int = 60) -> Iterator[list[tuple[Call, Shelf]]]:
+def histories(count: int, steps: int = 60, grows: bool = False) -> Iterator[list[tuple[Call, Shelf]]]:
     """Guided ones: each call, and the state before it."""
     draws = Draws(machine, [*machine.operations.values()], Guide(), steps, Cover())
     for n in range(count):
-        plan, state, made = draws.start(random.Random(n)).plan, initial(), list[tuple[Call, Shelf]]()
+        plan, state, made = draws.start(random.Random(n), grows).plan, initial(), list[tuple[Call, Shelf]]()
         while (proposal := plan(state)) is not None:
             made.append((proposal.call, state))
             state = proposal.step.state
         yield made
 
 
-def test_an_eager_history_takes_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    def outcomes() -> set[Hashable]:
+def test_an_eager_history_takes_what_is_new() -> None:
+    def outcomes(proposals: int) -> set[Hashable]:
         """What some calls of one eager history come to."""
-        guide = Guide()
-        plan = Draws(machine, [*machine.operations.values()], guide, 25, Cover()).start_eagerly(random.Random(1)).plan
+        guide, rng = Guide(), random.Random(1)
+        plan = Draws(machine, [*machine.operations.values()], guide, 25, Cover()).start_eagerly(rng, proposals).plan
         state = initial()
         while (proposal := plan(state)) is not None:
             state = proposal.step.state
         return set(guide.outcomes)
 
-    eager = outcomes()
-    monkeypatch.setattr(generate, "EAGER_PROPOSALS", 1)
-    assert len(eager) > 1.2 * len(outcomes())
+    assert len(outcomes(EAGER_PROPOSALS)) > 1.2 * len(outcomes(1))
 
 
-def depths(count: int = 80) -> list[int]:
+def test_an_eager_history_prefers_what_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def changes() -> int:
+        """How many calls of eager histories change something."""
+        found = 0
+        for n in range(10):
+            draws = Draws(machine, [*machine.operations.values()], Guide(), 60, Cover())
+            plan, state = draws.start_eagerly(random.Random(n), EAGER_PROPOSALS).plan, initial()
+            while (proposal := plan(state)) is not None:
+                found += proposal.step.state != state
+                state = proposal.step.state
+        return found
+
+    preferred = changes()
+    monkeypatch.setattr(generate, "SHORT_LIST", 1)
+    assert preferred > 1.15 * changes()
+
+
+def test_operations_without_state_are_asked_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stateless() -> int:
+        return sum(not call.operation.takes_state for made in histories(40) for call, _ in made)
+
+    less = stateless()
+    monkeypatch.setattr(generate, "WITHOUT", generate.WITH_STATE)
+    assert 1.15 * less < stateless()
+
+
+def test_growth_comes_to_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "STREAK", 0.0)
+    monkeypatch.setattr(generate, "ONWARD", 0.0)
+    grown = depths(grows=True)
+    assert sum(grown) > 1.2 * sum(depths())
+    assert grown[-1] >= 11
+    monkeypatch.setattr(generate, "ADDING", 0)  # all operations alike
+    assert sum(grown) > 1.1 * sum(depths(grows=True))
+
+
+@dataclass(frozen=True)
+class Log:
+    base: int = 0
+
+
+def empty(base: Offset = 0) -> Log:
+    return Log(base)
+
+
+log: Machine[Log] = Machine("log", empty, lambda state: {})
+
+
+@log.question("asked", "TOY-6")
+def asked(state: Log, offset: Offset, when: Timestamp, who: ProducerId, size: Count) -> int:
+    return offset - state.base
+
+
+log.tried = {
+    "init:base": lambda state: [5],
+    "offset": lambda state: [7, LATEST],
+    "when": lambda state: [-1, 8],
+    "who": lambda state: [1],
+    "size": lambda state: [3],
+}
+
+
+def test_a_history_is_asked_again_with_other_labels() -> None:
+    draws = Draws(log, [*log.operations.values()], Guide(), 30, Cover())
+    assert draws.relabelled() is None
+    start, state = draws.start(random.Random(1)), Log(5)
+    first: list[Call] = []
+    while (proposal := start.plan(state)) is not None:
+        first.append(proposal.call)
+    again = draws.relabelled()
+    assert again is not None
+    assert (start.init, again.init) == ({"base": 5}, {"base": 5 + 2**33})
+    second: list[Any] = []
+    while (proposal := again.plan(state)) is not None:
+        second.append(proposal.call.arguments)
+    now = 1_700_000_000_000
+
+    def other(a: Any) -> Any:
+        when = a["when"] + (now if a["when"] >= 0 else 0)
+        return {"offset": a["offset"] + 2**33, "when": when, "who": a["who"] + 2**40, "size": a["size"]}
+
+    allowed = [other(c.arguments) for c in first if other(c.arguments)["offset"] <= LATEST]
+    assert second == allowed
+    assert 0 < len(second) < len(first) == 30
+
+
+def test_a_history_without_labels_is_not_asked_again() -> None:
+    draws = Draws(machine, [*machine.operations.values()], Guide(), 5, Cover())
+    draws.start(random.Random(1)).plan(initial())
+    assert draws.relabelled() is None
+
+
+def depths(count: int = 80, grows: bool = False) -> list[int]:
     """How many epochs there are at most in each history."""
-    return sorted(max(len(state.epochs) for _, state in made) for made in histories(count))
+    return sorted(max(len(state.epochs) for _, state in made) for made in histories(count, grows=grows))
 
 
 def test_streaks_come_to_many_entries(monkeypatch: pytest.MonkeyPatch) -> None:

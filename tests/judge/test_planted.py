@@ -17,6 +17,9 @@ PATCH = Path(__file__).parent / "planted" / "offset_index.patch"
 EXAMPLES = 1_000
 """The default."""
 
+MOST_CALLS = 90_000
+"""Before a fault is rejected, and of a whole campaign: 60 s of CPU, of 1,500 calls each, which a slow machine makes."""
+
 FAULTS = {
     1: ("a relative offset is computed in floating point, exact up to 2^53", "OIX-1 OIX-2"),
     2: ("a relative offset is read without its sign", "OIX-1"),
@@ -67,6 +70,7 @@ def judged(target: str, fault: int, fail_fast: bool = True) -> SubsystemVerdict:
 def test_without_a_fault_it_is_accepted(target: str) -> None:
     r = judged(target, 0)
     assert (r.verdict, r.why) == ("accepted", "")
+    assert 10_000 < r.tally.calls <= MOST_CALLS
 
 
 @pytest.mark.deep
@@ -75,6 +79,7 @@ def test_a_fault_is_rejected_and_its_rule_cited(target: str, fault: int) -> None
     what, clauses = FAULTS[fault]
     r = judged(target, fault)
     assert r.verdict == "rejected", what
+    assert r.tally.calls <= MOST_CALLS
     (found,) = r.rejections
     assert {found.clause, *found.verdict.others} & set(clauses.split()), (what, found.clause, found.verdict.others)
 

@@ -61,6 +61,8 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "HashTable.put: "
         "3 * (self.size + 1) >= 4 * len(self.slots)": "four times a power of two is no multiple of three",
         "HashTable.put: len(self.slots) <= MAX_CAPACITY": "no history has 2^30 entries",
+        "hash_code: -2 ** 31 < key < 2 ** 31": "in which slot a key stands is not observed; a test asks the hash code",
+        "hash_code: -2 ** 31 <= key <= 2 ** 31": "2^31 has the same hash code as an Integer's bits and as a Long",
         "SnapshotRegistry.get_or_create_snapshot: "
         "self.highest_epoch <= epoch < LATEST_EPOCH": "the contract asks for an epoch above the highest",
         "SnapshotRegistry.get_or_create_snapshot: "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaspec.contract.codec import Unordered
+from kafkaspec.contract.codec import Fields, Unordered
 from kafkaspec.contract.machine import Json
-from kafkaspec.lockstep.compare import LONG, differences, matches, same
+from kafkaspec.lockstep import compare
+from kafkaspec.lockstep.compare import ABSENT, LONG, differences, matches, parts_unlike, same, with_parts
 
 VALUES: st.SearchStrategy[Json] = st.one_of(
     st.integers(-2, 2), st.booleans(), st.none(), st.floats(0, 1), st.lists(st.integers(0, 1), max_size=2)
@@ -44,3 +47,28 @@ def test_order_says_nothing_where_it_is_free_however_long() -> None:
     assert matches(shown, [*reversed(shown)])
     assert not [*differences(shown, [*reversed(shown)], "x")]
     assert [d.path for d in differences(shown, [*reversed(shown[1:]), 7], "x")]
+
+
+KEYS = st.sampled_from("abc")
+STATES: st.SearchStrategy[Json] = st.recursive(
+    VALUES, lambda inner: st.dictionaries(KEYS, inner, max_size=3), max_leaves=8
+).filter(lambda state: isinstance(state, dict))
+
+
+@given(STATES, STATES)
+def test_a_state_with_all_parts_that_are_unlike_is_the_other(expected: Json, seen: Json) -> None:
+    parts = [[[*keys]] if value is ABSENT else [[*keys], value] for keys, value in parts_unlike(expected, seen)]
+    assert matches(seen, with_parts(expected, parts))
+    assert bool(parts) == (not matches(expected, seen))
+
+
+def test_parts_of_what_may_be_left_out_or_in_any_order() -> None:
+    shown = {"a": Fields(x=1, y=2), "b": Unordered([1, 2])}
+    assert list(parts_unlike(shown, {"a": {"y": 2}, "b": [2, 1]})) == []
+    assert list(parts_unlike(shown, {"a": {"z": 3}, "b": [2]})) == [(("a", "z"), 3), (("b",), [2])]
+    assert with_parts(shown, [[["b"], [2]]]) == {"a": {"x": 1, "y": 2}, "b": [2]}
+    assert shown["b"] == [1, 2]
+
+
+def test_examples() -> None:
+    assert doctest.testmod(compare).failed == 0

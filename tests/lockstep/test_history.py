@@ -20,6 +20,9 @@ map.put key=1 value=null !! java.lang.NullPointerException
 map.get key=1 epoch=9 !! java.lang.RuntimeException: "none for 9"
   state {"epochs":[3],"at":{"3":[1.5,true]}}
 ? key=2
+  state.epochs = []
+  state.at["3"] gone
+  state.at["a \\"b\\"].c"].size_2 = {"x":[1,null]}
 reset
 """
 
@@ -37,7 +40,10 @@ def test_text_there_and_back() -> None:
             "error": {"class": "java.lang.RuntimeException", "message": "none for 9"},
             "state": {"epochs": [3], "at": {"3": [1.5, True]}},
         },
-        {"args": {"key": 2}},
+        {
+            "args": {"key": 2},
+            "parts": [[["epochs"], []], [["at", "3"]], [["at", 'a "b"].c', "size_2"], {"x": [1, None]}]],
+        },
         {"op": "reset", "args": {}},
     )
     assert str(History(h.records, "found by lockstep")) == TEXT
@@ -61,6 +67,17 @@ def test_ndjson_is_numbered() -> None:
         ("push\n  stat {}", "t:2:1: an indented line must be"),
         ("push\n  state {", "t:2:10: expected a JSON value"),
         ("push\n  state {} x", "t:2:12: cannot read 'x'"),
+        ("push\n  state", "t:2:1: an indented line must be"),
+        ("push\n  state.", "t:2:9: expected a key"),
+        ("push\n  state.3 = 1", "t:2:9: expected a key"),
+        ("push\n  state[x] = 1", "t:2:9: expected a JSON value"),
+        ("push\n  state[3] = 1", 't:2:10: expected a key as ["KEY"]'),
+        ('push\n  state["x" = 1', 't:2:12: expected a key as ["KEY"]'),
+        ("push\n  state.x", "t:2:10: expected ` = ` and a value, or ` gone`"),
+        ("push\n  state.x gone for ever", "t:2:10: expected ` = ` and a value, or ` gone`"),
+        ("push\n  state.x = ", "t:2:10: expected ` = `"),
+        ("push\n  state.x = {", "t:2:14: expected a JSON value"),
+        ("push\n  state.x = 1 2", "t:2:15: cannot read '2'"),
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_place(text: str, said: str) -> None:

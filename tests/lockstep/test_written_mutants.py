@@ -14,7 +14,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.lockstep.walk import walk
 from kafkaspec.mutants import judge
 from kafkaspec.mutants.audit import audit_detector
-from kafkaspec.mutants.blame import rejected
+from kafkaspec.mutants.blame import cited
 from kafkaspec.mutants.matrix import (
     Detector,
     check_detector,
@@ -95,4 +95,4 @@ def test_the_judge_does_not_take_it_for_a_target_that_fails() -> None:
     with pytest.raises(UserError, match=said):
         judge.campaigned(find("leader_epochs"), [wrong], "uniform", 0, 10)
     with pytest.raises(UserError, match=said):
-        rejected(find("leader_epochs"), wrong)
+        cited(find("leader_epochs"), wrong)

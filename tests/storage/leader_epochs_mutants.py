@@ -216,7 +216,8 @@ def _sorts(data: bytes) -> list[EpochEntry]:
 # ---- the audit
 def _without_held(self: audit.LeaderEpochCheck, segment: Any, chunk: Any) -> Iterable[Any]:
     if len(chunk.batches):
-        self._take(segment, chunk.batches[:-1], chunk.batches["base_offset"][1:])
+        base, last = chunk.base, chunk.last
+        self._take(segment, chunk.batches[:-1], base[:-1], last[:-1], base[1:])
     return ()
 
 

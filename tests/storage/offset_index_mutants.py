@@ -15,7 +15,7 @@ from kafkaspec.audits.storage import offset_index as audit
 from kafkaspec.audits.storage import offset_index_driver as audit_driver
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.impl.common.mapped_index import Corrupt, Overflow, TooShort
-from kafkaspec.impl.common.rows import Ending
+from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.storage import offset_index as impl
 from kafkaspec.impl.storage import offset_index_driver as impl_driver
 from kafkaspec.language import LoadedModel, action, load, require
@@ -169,8 +169,8 @@ class _SeesNoFall(audit.OffsetIndexCheck):
 
 
 class _TakesAnyPosition(audit.OffsetIndexCheck):
-    def compare(self, rows: NDArray[Any]) -> None:
-        super().compare(rows)
+    def compare(self, chunk: Chunk) -> None:
+        super().compare(chunk)
         self.state[self.state == State.MISLEADS] = State.TRUE
 
 

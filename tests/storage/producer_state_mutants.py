@@ -860,7 +860,7 @@ RARE = [
     ),
     _m(
         "epochs are subtracted",
-        ("PSM-6", "PSM-8"),
+        ("PSM-6", "PSM-8", "PSM-11"),
         "2^15 - 1 lies below -1",
         "impl",
         _appending(_check_epoch=_subtracts_epochs),

@@ -42,10 +42,20 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     }
 
 
+def _at_most(state: State, more: int) -> Sequence[int]:
+    """Epochs up to `more` above the lowest of a producer with an open transaction."""
+    opened = [p.epoch for p in state.producers.values() if p.transaction is not None]
+    return [min(e, *(n + more for n in opened), MOST_EPOCH) for e in machine.candidates["producer_epoch"](state)]
+
+
 def _epochs(state: State) -> Sequence[int]:
     """Those of a data batch: a coordinator hands out a higher one only after every transaction has ended (PSM-32)."""
-    most = min((p.epoch for p in state.producers.values() if p.transaction is not None), default=MOST_EPOCH)
-    return [min(e, most) for e in machine.candidates["producer_epoch"](state)]
+    return _at_most(state, 0)
+
+
+def _marker_epochs(state: State) -> Sequence[int]:
+    """Those of a marker: the transaction's, or the next one (PSM-11)."""
+    return _at_most(state, 1)
 
 
 WRITTEN = DirectoryLayout(
@@ -55,6 +65,7 @@ WRITTEN = DirectoryLayout(
         "origin": lambda state: ["CLIENT"],
         "appendEndTxnMarker:origin": lambda state: ["COORDINATOR"],
         "appendDataBatch:producer_epoch": _epochs,
+        "appendEndTxnMarker:producer_epoch": _marker_epochs,
         "first_offset": lambda state: [state.end],
         "offset": lambda state: [state.end],
         "timestamp": lambda state: [state.now + state.end],

@@ -17,7 +17,7 @@ from kafkaspec.audits.storage import time_index_driver as audit_driver
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.mapped_index import Corrupt, MappedIndex, NotAbove, Overflow
-from kafkaspec.impl.common.rows import Ending
+from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.storage import time_index as impl
 from kafkaspec.impl.storage import time_index_driver as impl_driver
 from kafkaspec.mutants.code import signed
@@ -144,20 +144,20 @@ class _BelievesEverything(audit.TimeIndexCheck):
 class _AsksOnlyTheBatch(audit.TimeIndexCheck):
     """Whether a batch before has a later time is not looked at."""
 
-    def compare(self, rows: NDArray[Any]) -> None:
+    def compare(self, chunk: Chunk) -> None:
         self.largest = NO_TIMESTAMP
-        for n in range(len(rows)):
+        for n in range(len(chunk.batches)):
             self.largest = NO_TIMESTAMP
-            super().compare(rows[n : n + 1])
-            self.last_offset = int(rows["last_offset"][n])
+            super().compare(Chunk(chunk.batches[n : n + 1]))
+            self.last_offset = int(chunk.last[n])
 
 
 class _WantsTheLastOffset(audit.TimeIndexCheck):
     """As if an entry's offset had to be its batch's last."""
 
-    def compare(self, rows: NDArray[Any]) -> None:
-        super().compare(rows)
-        inside = ~np.isin(self.offsets, rows["last_offset"]) & (self.state == State.TRUE)
+    def compare(self, chunk: Chunk) -> None:
+        super().compare(chunk)
+        inside = ~np.isin(self.offsets, chunk.last) & (self.state == State.TRUE)
         self.state[inside] = State.MISLEADS
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from kafkaspec.contract.subsystem import find
 from kafkaspec.lockstep.walk import walk
-from kafkaspec.verify import workers
 from tests.cli.test_new import broken, rows, run
 
 CLAIM = ("impl/toy/fence.py", "        if self.claims and epoch <=")
@@ -86,18 +85,6 @@ def test_a_panic_of_native_code_is_a_failure_of_the_driver(at: str, monkeypatch:
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------
-def _done(task: str) -> str:
-    if task == "exit":
-        os._exit(3)
-    return task.upper()
-
-
-def test_who_ends_costs_its_own_task() -> None:
-    tasks = ["a", "exit", "b", "exit", "c", "d"]
-    said = workers.each(_done, tasks, 2, lambda task, how: f"{task} {how}")
-    assert sorted(said) == ["A", "B", "C", "D", *["exit ended with status 3"] * 2]
-
-
 def test_ctrl_c_ends_verify_with_one_line(tmp_path: Path) -> None:
     """To the whole group, as a terminal sends it."""
     command = [sys.executable, "-m", "kafkaspec", "verify", "leader_epochs", "--seeds", "100000"]

@@ -27,6 +27,7 @@ from typing import IO, Any, Final
 from kafkaspec.audit.discover import is_partition_file
 from kafkaspec.errors import SignalledError, UserError
 from kafkaspec.impl.common.files import UNPRINTABLE, open_regular
+from kafkaspec.workers import ENDING
 
 NAMES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
 """How an archive's name may end."""
@@ -64,9 +65,6 @@ UNREADABLE: Final = (
     IndexError, KeyError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
 """What tarfile and the decompressors raise for bytes that are no archive."""
-ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end the program: what was unpacked goes first."""
-
 Progress = Callable[[float, float | None, int], None]
 
 

@@ -365,17 +365,27 @@ class Tally:
 
 
 Fan = Callable[[list[Log], bool, Tally], Iterator[tuple[int, LogResult | str | None]]]
-"""How the logs are audited: here one after the other, or spread over Spark. Gives each log's number and what came of
-it: None if it is gone, a line if it could not be read."""
+"""How the logs are audited: here one after the other, in several processes, or spread over Spark. Gives each log's
+number and what `audited` says of it, in any order."""
+
+
+def audited(log: Log, strict: bool, tick: Callable[[int, int], None] | None = None) -> LogResult | str | None:
+    """What came of a log: None if it is gone, a line if it could not be read."""
+    try:
+        return check_log(log, strict, tick)
+    except UserError as e:
+        return str(e)
 
 
 def here(logs: list[Log], strict: bool, tally: Tally) -> Iterator[tuple[int, LogResult | str | None]]:
     """In this process, in order."""
     for n, log in enumerate(logs):
-        try:
-            yield n, check_log(log, strict, tally)
-        except UserError as e:
-            yield n, str(e)
+        yield n, audited(log, strict, tally)
+
+
+def size_of(log: Log) -> int:
+    """Bytes of its .log files."""
+    return sum(s.log.size for s in log.files.segments if s.log is not None)
 
 
 def audit(
@@ -407,24 +417,23 @@ def _audited(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict:
     for n, of in enumerate(contexts(found.places)):
         logs += of
         owner += [n] * len(of)
-    total = sum(s.log.size for x in logs for s in x.files.segments if s.log is not None)
-    tally = Tally(progress, total)
+    tally = Tally(progress, sum(map(size_of, logs)))
     summaries: list[Summary | None] = [None] * len(logs)
     absent = list[tuple[Log, Absent]]()
     answers = dict(fan(logs, strict, tally))
     for n in range(len(logs)):
-        audited = answers.pop(n)
-        if isinstance(audited, str):
-            problems.append(audited)
-        elif audited is None:
+        answer = answers.pop(n)
+        if isinstance(answer, str):
+            problems.append(answer)
+        elif answer is None:
             notes.append(f"{logs[n].files.path}: gone while it was read: deleted by a running broker")
         else:
-            out.add(audited.findings.kept)
-            for o in audited.findings.omitted:
+            out.add(answer.findings.kept)
+            for o in answer.findings.omitted:
                 out.counts[o.clause, o.file, o.severity] += o.count
-            problems += audited.problems
-            summaries[n] = audited.summary
-            absent += [(audited.log, a) for a in audited.absent]
+            problems += answer.problems
+            summaries[n] = answer.summary
+            absent += [(answer.log, a) for a in answer.absent]
     directories, wholes = list[Directory](), list[Directory]()
     for n, place in enumerate(found.places):
         mine = tuple(s for i, s in enumerate(summaries) if owner[i] == n and s is not None)

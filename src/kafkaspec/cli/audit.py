@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkaspec.cli.output import Progress, interrupted_by, progress, show_json_line, tell
 from kafkaspec.errors import UserError
+from kafkaspec.workers import cores
 
 if TYPE_CHECKING:
     from kafkaspec.audit.engine import Audit, Fan
@@ -20,15 +21,23 @@ if TYPE_CHECKING:
 MB = 1_000_000
 
 
-def run(paths: Sequence[Path], *, master: str | None, html: Path | None, everything: bool, json: bool) -> int:
-    """Audit the paths, in this process or on a Spark master. 0 sound, 1 findings, 2 could not judge. What could not be
+def run(
+    paths: Sequence[Path],
+    *,
+    master: str | None,
+    threads: int | None,
+    html: Path | None,
+    everything: bool,
+    json: bool,
+) -> int:
+    """Audit the paths, on this machine or on a Spark master. 0 sound, 1 findings, 2 could not judge. What could not be
     read at all is an error; with `json` it is a document too. `everything`: every finding is told."""
     from kafkaspec.audit.engine import unread
     from kafkaspec.audit.watch import settled
     from kafkaspec.impl.common.files import printable
 
     try:
-        with _fan(master) as fan, progress("audit") as bar:
+        with _fan(master, threads) as fan, progress("audit") as bar:
             result = settled(paths, fan=fan, progress=Rate(bar))
     except UserError as e:
         if json:
@@ -39,9 +48,18 @@ def run(paths: Sequence[Path], *, master: str | None, html: Path | None, everyth
     return result.exit_code
 
 
-def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everything: bool, json: bool) -> int:
+def watch(
+    paths: Sequence[Path],
+    *,
+    every_s: float,
+    master: str | None,
+    threads: int | None,
+    everything: bool,
+    json: bool,
+) -> int:
     """Audit the paths again and again until SIGINT or SIGTERM: all is told first, then what has changed; with `json` a
     line each. The exit status is that of the last look that was told."""
+    from kafkaspec.audit.engine import unread
     from kafkaspec.audit.watch import Watch
     from kafkaspec.impl.common.files import printable
 
@@ -54,7 +72,7 @@ def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everythi
 
     looking = None
     try:
-        with interrupted_by(signal.SIGINT, signal.SIGTERM), _fan(master) as fan:
+        with interrupted_by(signal.SIGINT, signal.SIGTERM), _fan(master, threads) as fan:
             looking = Watch(paths, fan=fan)
             told(_look(looking))
             while True:
@@ -66,6 +84,8 @@ def watch(paths: Sequence[Path], *, every_s: float, master: str | None, everythi
             raise
         return looking.last.exit_code
     except UserError as e:
+        if json:
+            show_json_line(unread(paths, str(e)))
         raise UserError(printable(str(e)), e.exit_code) from None
 
 
@@ -76,12 +96,12 @@ def _look(watch: Watch) -> Audit | AuditChange:
 
 
 @contextmanager
-def _fan(master: str | None) -> Iterator[Fan]:
-    """How logs are audited: in this process, or on a Spark master."""
+def _fan(master: str | None, threads: int | None) -> Iterator[Fan]:
+    """How logs are audited: on that number of this machine's cores (all, if none is given), or on a Spark master."""
     if master is None:
-        from kafkaspec.audit.engine import here
+        from kafkaspec.audit.parallel import over
 
-        yield here
+        yield over(cores() if threads is None else threads)
         return
     from kafkaspec.fleet.audit import on
     from kafkaspec.fleet.session import session

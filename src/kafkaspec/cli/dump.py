@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from kafkaspec.cli.output import harmless, say
+from kafkaspec.cli.output import harmless, promise, say, show_json_line, unjudged
 from kafkaspec.dump.engine import dumped
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import printable
@@ -18,13 +18,17 @@ SOUND, DAMAGED, UNREADABLE = 0, 1, 2
 
 def run(paths: Sequence[Path], *, offset: int | None, records: bool, json: bool) -> int:
     """Dump files one after another. Exit status 0 sound, 1 something is damaged or cut, 2 a file cannot be read."""
+    promise(document=False)  # lines are none
     worst = SOUND
     for path in paths:
         try:
             worst = max(worst, _dump(path, offset, records, json))
         except UserError as e:
             sys.stdout.flush()
-            say(UserError(printable(str(e)), e.exit_code))
+            error = UserError(printable(str(e)), e.exit_code)
+            say(error)
+            if json:
+                show_json_line(unjudged(str(path), error))
             worst = UNREADABLE
     return worst
 

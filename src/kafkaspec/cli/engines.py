@@ -7,25 +7,28 @@ import re
 import shlex
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkaspec.cli import names
-from kafkaspec.cli.output import progress, say, show_json, tell, write
-from kafkaspec.errors import INTERRUPTED, UserError, unknown
+from kafkaspec.cli.output import progress, say, tell, unjudged, write
+from kafkaspec.errors import INTERRUPTED, ErrorReport, UserError, unknown
 
 if TYPE_CHECKING:
     from kafkaspec.contract.subsystem import Subsystem
     from kafkaspec.explore.checked import Expectation
     from kafkaspec.explore.engine import Exploration
+    from kafkaspec.explore.walk import RandomWalk
     from kafkaspec.judge.verdict import Verdict
     from kafkaspec.language import LoadedModel
 
 EXIT_CODES = {"complete": 0, "violation": 1, "deadlock": 1, "liveness": 1, "limit": 2}
 """Of what an exploration came to."""
+STANDARD_INPUT = "standard input"
+"""The name of what is read there."""
 LOOKED_AT_LINES = 200
 """How many lines of a recording are looked at to tell whose it is, """
 LOOKED_AT_BYTES = 1 << 20
@@ -40,13 +43,14 @@ def check(
     from kafkaspec.contract import subsystem as subsystems
 
     wanted = subsystems.find(subsystem) if subsystem is not None else None
-    verdicts: list[Verdict] = []
+    found: list[Verdict | ErrorReport] = []
     codes: list[int] = []
     for t in traces:
-        with _among(traces, codes):
-            verdicts.append(_judge(t, wanted, strict, release))
-            codes.append(verdicts[-1].exit_code)
-    tell(verdicts, html=html, json=json, title="Recorded traces, judged")
+        with _each(STANDARD_INPUT if t == "-" else t, found, codes):
+            verdict = _judge(t, wanted, strict, release)
+            found.append(verdict)
+            codes.append(verdict.exit_code)
+    tell(found, html=html, json=json, title="Recorded traces, judged")
     return worst(codes)
 
 
@@ -54,7 +58,7 @@ def _judge(trace: str, wanted: Subsystem | None, strict: bool, release: str | No
     from kafkaspec.judge.check import check as judge
 
     if trace == "-":
-        return _judge_stream(sys.stdin.buffer, "standard input", wanted, strict, release)
+        return _judge_stream(sys.stdin.buffer, STANDARD_INPUT, wanted, strict, release)
     path = Path(trace)
     if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe is opened once
         with path.open("rb") as stream:
@@ -83,8 +87,9 @@ def _judge_stream(stream: BinaryIO, name: str, wanted: Subsystem | None, strict:
     first = _looked_at(lines)
     if not first:
         raise UserError(f"{name}: is empty")
-    wanted = wanted or guess(name, first)
-    return judge(wanted.spec.machine, itertools.chain(first, lines), name=name, strict=strict, release=release)
+    machine = (wanted or guess(name, first)).spec.machine
+    with progress(name) as bar:
+        return judge(machine, itertools.chain(first, lines), name=name, strict=strict, release=release, progress=bar)
 
 
 def _first_lines(path: Path) -> list[bytes]:
@@ -161,16 +166,18 @@ def explore(
     json: bool,
 ) -> int:
     """Explore each model that `name` names. 0 if all claims hold, every witness is reached and every action taken."""
-    jobs = list(_at_sizes(name, words))
+    wanted = _wanted(name, words)
     from kafkaspec.explore.engine import explore as run
 
-    found: list[Exploration] = []
+    found: list[Exploration | ErrorReport] = []
     codes: list[int] = []
-    for model, sizes, checked in jobs:
-        alike = tuple(symmetry) or checked.symmetry
-        if alike and model.leads_to:
-            print(f"kafkaspec: {model.name}: leads-to claims are not checked under symmetry", file=sys.stderr)
-        with _among(jobs, codes), progress(f"explore {model.name}") as bar:
+    for checked in wanted:
+        with _each(checked.name, found, codes), progress(f"explore {checked.name}") as bar:
+            model = checked.loaded
+            sizes = names.sizes(words, model, checked.sizes)
+            alike = tuple(symmetry) or checked.symmetry
+            if alike and model.leads_to:
+                print(f"kafkaspec: {model.name}: leads-to claims are not checked under symmetry", file=sys.stderr)
             try:
                 e = run(
                     model,
@@ -211,34 +218,38 @@ def walk(
     json: bool,
 ) -> int:
     """One random run of each model that `name` names. 1 if it broke a claim."""
-    jobs = list(_at_sizes(name, words))
+    wanted = _wanted(name, words)
     from kafkaspec.explore.walk import walk as run
 
-    found = []
-    for model, sizes, checked in jobs:
-        kept = ghosts or checked.ghosts
-        with progress(f"walk {model.name}") as bar:
-            found.append(
-                run(model, sizes, seed=seed, steps=steps, schedule=schedule, ghosts=kept, progress=bar)  # type: ignore[arg-type]
+    found: list[RandomWalk | ErrorReport] = []
+    codes: list[int] = []
+    for checked in wanted:
+        with _each(checked.name, found, codes), progress(f"walk {checked.name}") as bar:
+            model = checked.loaded
+            w = run(
+                model,
+                names.sizes(words, model, checked.sizes),
+                seed=seed,
+                steps=steps,
+                schedule=schedule,  # type: ignore[arg-type]
+                ghosts=ghosts or checked.ghosts,
+                progress=bar,
             )
+            found.append(w)
+            codes.append(int(w.trace is not None))
     tell(found, html=html, json=json, title=f"Walked: {name}, seed {seed}")
-    return worst(int(w.trace is not None) for w in found)
+    return worst(codes)
 
 
-def _at_sizes(
-    name: str, words: list[str], *, complete: bool = True
-) -> Iterator[tuple[LoadedModel, names.Sizes, Expectation]]:
-    """The models at all their pinned sizes; or, where sizes are given, the one model at these: all that it has, if they
-    must be `complete`."""
-    checked = names.find_models(name)
+def _wanted(name: str, words: list[str]) -> list[Expectation]:
+    """The models at all their pinned sizes; or, where sizes are given, the one model whose they are."""
+    wanted = names.find_models(name)
     if words:
-        checked = names.one_each(checked)
-        if len(checked) > 1:
-            several = ", ".join(f"{name}:{c.name}" for c in checked)
+        wanted = names.one_each(wanted)
+        if len(wanted) > 1:
+            several = ", ".join(f"{name}:{c.name}" for c in wanted)
             raise UserError(f"{name} has several models: say whose sizes these are ({several})")
-    for c in checked:
-        model = c.loaded
-        yield model, names.sizes(words, model, c.sizes, complete=complete), c
+    return wanted
 
 
 # ---- prove -----------------------------------------------------------------------------------------------------------
@@ -258,11 +269,10 @@ def prove(
 
     found: list[Any] = []
     codes: list[int] = []
-    models = names.one_each(names.find_models(name))
-    for checked in models:
-        model = checked.loaded
-        fixed = names.sizes(words, model, {}, complete=False)
-        with _among(models, codes), progress(f"prove {model.name}") as bar:
+    for checked in names.one_each(names.find_models(name)):
+        with _each(checked.name, found, codes), progress(f"prove {checked.name}") as bar:
+            model = checked.loaded
+            fixed = names.sizes(words, model, {}, complete=False)
             if steps is not None:
                 b = bounded(model, steps, fixed, timeout_s=timeout_s, progress=bar)
                 found.append(b)
@@ -317,14 +327,17 @@ def mutants(name: str, *, json: bool) -> int:
 def export(name: str, words: list[str], *, to: str, out: Path, json: bool) -> int:
     """Write each model that `name` names in another tool's language."""
     _one_of("format", to, EXPORTS)
-    written = [
-        write(out / file, text)
-        for model, sizes, checked in _at_sizes(name, words, complete=to != "smtlib")
-        for file, text in EXPORTS[to](model, sizes, checked)
-    ]
+    found: list[str | ErrorReport] = []
+    codes: list[int] = []
+    for checked in _wanted(name, words):
+        with _each(checked.name, found, codes):
+            model = checked.loaded
+            sizes = names.sizes(words, model, checked.sizes, complete=to != "smtlib")
+            for file, text in EXPORTS[to](model, sizes, checked):
+                found.append(str(write(out / file, text)))
     if json:
-        show_json([str(w) for w in written])
-    return 0
+        tell(found, json=True)
+    return worst(codes)
 
 
 def _tla(model: LoadedModel, sizes: names.Sizes, checked: Expectation) -> Iterator[tuple[str, str]]:
@@ -359,13 +372,15 @@ EXPORTS = {"tla": _tla, "smtlib": _smtlib, "itf": _itf}
 
 # ---- what they share -------------------------------------------------------------------------------------------------
 @contextmanager
-def _among(several: Sequence[object], codes: list[int]) -> Iterator[None]:
-    """What cannot be judged, one of several, is said and costs no other its row. Ctrl-C ends them all."""
+def _each(source: str, found: list[Any], codes: list[int]) -> Iterator[None]:
+    """One trace or model of those that a command is given. An error is said, takes the place of its result, and costs
+    no other its own. Ctrl-C ends them all."""
     try:
         yield
     except UserError as e:
-        if len(several) == 1 or e.exit_code == INTERRUPTED:
+        if e.exit_code == INTERRUPTED:
             raise
+        found.append(unjudged(source, e))
         codes.append(say(e))
 
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
     from kafkaspec.cli.output import Progress
+
+
+MAX_REPLAY_BYTES: Final = 16 << 20
+"""A file of more is not asked again."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class Options:
     def job(self, name: str) -> Job:
         generator: Generator = "uniform" if self.uniform else "guided"
         job = Job(name, self.command, self.seed, self.strict, generator, self.timeout_s)
-        return replace(job, min_coverage=self.min_coverage, fail_fast=self.fail_fast)
+        min_calls = job.min_calls if self.min_coverage else 0  # whatever was asked is enough
+        return replace(job, min_coverage=self.min_coverage, min_calls=min_calls, fail_fast=self.fail_fast)
 
 
 def judge(subsystem_names: Sequence[str], w: Options) -> int:
@@ -218,12 +223,17 @@ def _tell(results: Sequence[SubsystemVerdict], w: Options) -> None:
 
 
 def _bytes(file: str) -> bytes:
-    """What stands in a file, unpacked."""
+    """What stands in a file, unpacked. UserError for more than the calls of a history can be."""
     if file == "-":
-        return sys.stdin.buffer.read()
-    path = Path(file)
-    names.check_readable(path)
-    try:
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as e:
-        raise UserError(f"{path}: cannot be read: {e}") from None
+        data = sys.stdin.buffer.read(MAX_REPLAY_BYTES + 1)
+    else:
+        path = Path(file)
+        names.check_readable(path)
+        try:
+            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+                data = stream.read(MAX_REPLAY_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as e:
+            raise UserError(f"{path}: cannot be read: {e}") from None
+    if len(data) > MAX_REPLAY_BYTES:
+        raise UserError(f"{file}: more than {MAX_REPLAY_BYTES >> 20} MiB of calls: not asked again")
+    return data

@@ -336,7 +336,7 @@ def judge(
         str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML, a test case a subsystem.")
+        Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML, a test case a clause.")
     ] = None,
     html: Html = None,
     json: Json = False,
@@ -507,7 +507,10 @@ def audit(
         ),
     ],
     spark: Annotated[
-        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
+        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else on this machine.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Cores to use; all of them, if not given.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Tell every finding, not the first few of a rule.")] = False,
     watch: Annotated[
@@ -521,11 +524,13 @@ def audit(
     compaction, leftovers of a crash, and replicas against each other."""
     from kafkaspec.cli import audit as command
 
+    if spark is not None and threads is not None:
+        raise UserError("--threads: with --spark its master says how many cores there are")
     if watch is not None:
         if html is not None:
             raise UserError("--watch writes no page: leave out --html")
-        return command.watch(paths, every_s=watch, master=spark, everything=everything, json=json)
-    return command.run(paths, master=spark, html=html, everything=everything, json=json)
+        return command.watch(paths, every_s=watch, master=spark, threads=threads, everything=everything, json=json)
+    return command.run(paths, master=spark, threads=threads, html=html, everything=everything, json=json)
 
 
 @app.command(
@@ -590,10 +595,11 @@ def dump(
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit. Whatever goes wrong is one line on standard error."""
-    from kafkaspec.cli.output import reader_gone, say
+    """Run the command line and exit. Whatever goes wrong is one line on standard error, and with --json a document."""
+    from kafkaspec.cli.output import end, promise, reader_gone
     from kafkaspec.contract.project import unforeseen
 
+    promise("--json" in (sys.argv[1:] if arguments is None else arguments))
     try:
         if not __debug__:
             raise UserError("Python leaves out contracts and assertions (-O, PYTHONOPTIMIZE): nothing would be checked")
@@ -602,19 +608,19 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if code == INTERRUPTED:
             raise UserError("interrupted", exit_code=INTERRUPTED)
     except UserError as e:
-        code = say(e)
+        code = end(e)
     except typer.TyperException as e:
-        code = say(UserError(_usage(e)))
+        code = end(UserError(_usage(e)))
     except BrokenPipeError:
         reader_gone()
     except OSError as e:
-        code = say(UserError(f"{e.filename}: {(e.strerror or str(e)).lower()}" if e.filename else str(e)))
+        code = end(UserError(f"{e.filename}: {(e.strerror or str(e)).lower()}" if e.filename else str(e)))
     except MemoryError:
-        code = say(UserError("out of memory"))
+        code = end(UserError("out of memory"))
     except Exception as e:
         if os.environ.get("KAFKASPEC_TRACEBACK"):
             raise
-        code = say(UserError(unforeseen(e)))
+        code = end(UserError(unforeseen(e)))
     sys.exit(code)
 
 

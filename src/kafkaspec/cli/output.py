@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kafkaspec.errors import SignalledError, UserError
+from kafkaspec.errors import ErrorReport, SignalledError, UserError
 from kafkaspec.impl.common.files import printable
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def show(*what: RenderableType) -> None:
 
 
 def _print(text: str) -> None:
+    promise(document=False)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -93,8 +94,35 @@ def _print(text: str) -> None:
 
 def say(error: UserError) -> int:
     """An error that does not end the command: its line on standard error; its exit status is returned."""
-    print(harmless(f"kafkaspec: {' '.join(str(error).split())}"), file=sys.stderr)
+    print(f"kafkaspec: {_line(error)}", file=sys.stderr)
     return error.exit_code
+
+
+def _line(error: UserError) -> str:
+    return printable(" ".join(str(error).split()))
+
+
+def unjudged(source: str, error: UserError) -> ErrorReport:
+    """What a JSON document says in the place of the result that an error has cost."""
+    return ErrorReport(printable(source), "could not judge", (_line(error),))
+
+
+_document_due = False
+
+
+def promise(document: bool) -> None:
+    """As the command begins: whether it has to print a JSON document, whatever happens."""
+    global _document_due
+    _document_due = document
+
+
+def end(error: UserError) -> int:
+    """An error that ends the command: its line on standard error, and a JSON document, if one is due and nothing was
+    printed. Its exit status is returned."""
+    code = say(error)
+    if _document_due:
+        tell([unjudged("", error)], json=True)
+    return code
 
 
 def tell(
@@ -105,15 +133,17 @@ def tell(
     title: str = "kafkaspec",
     together: bool = False,
 ) -> None:
-    """Print results as tables, or as one JSON list; and write them as a page. `together`: as rows of one table."""
+    """Print results as tables, or as one JSON list; and write them as a page. `together`: as rows of one table. Only
+    JSON has the ErrorReports among them: their lines are on standard error."""
     from kafkaspec import report
 
+    had = [r for r in results if not isinstance(r, ErrorReport)]
     if json:
         show_json([report.to_json(r) for r in results])
-    else:
-        show(report.table(list(results)) if together else report.table(*results))
-    if html is not None:
-        write(html, report.html(*([list(results)] if together else results), title=title))
+    elif had:
+        show(report.table(had) if together else report.table(*had))
+    if html is not None and had:
+        write(html, report.html(*([had] if together else had), title=title))
 
 
 def show_json(value: Any) -> None:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from kafkaspec.cli.output import progress, tell
 from kafkaspec.errors import INTERRUPTED, UserError
 from kafkaspec.verify.engine import verify
-
-
-def cores() -> int:
-    """The processor's cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+from kafkaspec.workers import cores
 
 
 def run(wanted: list[str], *, seeds: int, only: str | None, changed: bool, json: bool) -> int:

@@ -6,18 +6,23 @@
     getOrCreateSnapshot epoch=3 -> 3
     map.put key=1 value=null !! java.lang.NullPointerException
     map.get key=1 epoch=9 !! java.lang.RuntimeException: "No in-memory snapshot for epoch 9"
-      state {"epochs":[3]}
+      state {"epochs":[3],"at":{"3":{"size":1}}}
+    deleteSnapshot epoch=3 -> null
+      state.epochs = []
+      state.at["3"] gone
 
-After `->` stands the result, after `!!` the exception's class and, where it matters, its message. What is left out (an
-argument, the answer, the state, or the operation itself or an exception's class, written `?`) was not recorded. Values
-are JSON. The same history is NDJSON by `ndjson`, in the form of recorded traces, and `kafkaspec check` reads both.
+After `->` stands the result, after `!!` the exception's class and, where it matters, its message. Below it stands the
+state that was seen after the call, or parts of it: each by the keys that lead to it, with what stood there, or that
+nothing did. What is left out (an argument, the answer, the state or other parts of it, or the operation itself or an
+exception's class, written `?`) was not recorded. Values are JSON. The same history is NDJSON by `ndjson`, in the form
+of recorded traces, and `kafkaspec check` reads both.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,7 +32,8 @@ from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.errors import UserError
 
 Record = dict[str, Any]
-"""One line of a trace: op, args, and result or error {class, message}, state; by the names of the recordings."""
+"""One line of a trace: op, args, and result or error {class, message}, and state or parts of it; by the names of the
+recordings. A part is [keys, value], or [keys] where nothing is."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +102,21 @@ def answer_text(record: Mapping[str, Any]) -> str:
     return f"-> {_json(record['result'])}" if "result" in record else ""
 
 
+def part_text(keys: Sequence[str], *value: Json) -> str:
+    """A part of a state; without a value nothing is there.
+
+    >>> part_text(["at", "3", "size"], 1), part_text(["epochs"])
+    ('state.at["3"].size = 1', 'state.epochs gone')
+    """
+    where = "".join(f".{k}" if _name.fullmatch(k) else f"[{_json(k)}]" for k in keys)
+    return f"state{where} = {_json(value[0])}" if value else f"state{where} gone"
+
+
 def record_text(record: Mapping[str, Any]) -> str:
-    """One line of a history, and one more where it records the state."""
+    """One line of a history, and more where it records the state or parts of it."""
     text = f"{call_text(record.get('op', '?'), record.get('args', {}))} {answer_text(record)}".rstrip()
-    return text + (f"\n  state {_json(record['state'])}" if "state" in record else "")
+    state = [f"state {_json(record['state'])}"] if "state" in record else []
+    return "\n  ".join([text, *state, *(part_text(*part) for part in record.get("parts", ()))])
 
 
 def to_text(history: History) -> str:
@@ -109,6 +126,7 @@ def to_text(history: History) -> str:
 
 _decoder = json.JSONDecoder()
 _argument = re.compile(r"\s+([A-Za-z_][\w.]*)=")
+_name = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def _parse_call(line: str) -> Record:
@@ -135,6 +153,34 @@ def _parse_call(line: str) -> Record:
             record["error"]["message"], at = _value(line, at + 2)
     _ended(line, at)
     return record
+
+
+def _parse_state(line: str, at: int, record: Record) -> None:
+    """The state that a line shows, or a part of it; `at` is the place after the word."""
+    keys: list[Json] = []
+    while line.startswith((".", "["), at):
+        if line[at] == "[":
+            key, at = _value(line, at + 1)
+            if not isinstance(key, str) or not line.startswith("]", at):
+                raise ValueError(at + 1, 'expected a key as ["KEY"]')
+            at += 1
+        elif name := _name.match(line, at + 1):
+            key, at = name[0], name.end()
+        else:
+            raise ValueError(at + 2, "expected a key")
+        keys.append(key)
+    rest = re.compile(r"\s+(=\s+|gone$)?").match(line, at)
+    if not keys:
+        record["state"], at = _value(line, rest.end() if rest else at)
+    elif rest is None or rest[1] is None:
+        raise ValueError(at + 1, "expected ` = ` and a value, or ` gone`")
+    elif rest[1] == "gone":
+        record.setdefault("parts", []).append([keys])
+        return
+    else:
+        value, at = _value(line, rest.end())
+        record.setdefault("parts", []).append([keys, value])
+    _ended(line, at)
 
 
 def _ended(line: str, at: int) -> None:
@@ -197,11 +243,10 @@ def numbered(text: str, name: str) -> list[tuple[int, Record]]:
             continue
         try:
             if line.startswith((" ", "\t")):
-                at = re.compile(r"\s+state\s+").match(line)
+                at = re.compile(r"\s+state(?=\s+|[.\[])").match(line)
                 if at is None or not records:
-                    raise ValueError(1, "an indented line must be `state {...}` and follow a call")
-                records[-1][1]["state"], end = _value(line, at.end())
-                _ended(line, end)
+                    raise ValueError(1, "an indented line must be `state {...}` or `state.KEY = ...` and follow a call")
+                _parse_state(line, at.end(), records[-1][1])
             else:
                 records.append((number, _parse_call(line)))
         except ValueError as e:

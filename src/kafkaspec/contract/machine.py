@@ -41,6 +41,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import itertools
 import re
 import types
 import typing
@@ -53,8 +54,8 @@ import icontract
 from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
-from kafkaspec.contract.codec import Decode, Fields, Json, camel, decoder, encode, encoder, interned
-from kafkaspec.contract.numbers import Within, beyond, has_ranges, opaque, within
+from kafkaspec.contract.codec import Decode, Fields, Json, camel, decode, decoder, encode, encoder, interned
+from kafkaspec.contract.numbers import Within, beyond, has_ranges, opaque, relabelled, within
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -191,6 +192,10 @@ class Operation(Generic[S]):
         call."""
         return _beyond(self._numbered, arguments)
 
+    def relabelled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """These arguments, by Python names, with what the labels of their types say added: see contract.numbers."""
+        return _relabelled(self._numbered, arguments)
+
     @cached_property
     def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:
         return _numbered(self.annotations)
@@ -229,6 +234,11 @@ class Operation(Generic[S]):
             return arguments
         known = self._decoders_interned
         return {p: known[p](v) if p in known else v for p, v in arguments.items()}
+
+    @cached_property
+    def needs_no_state(self) -> bool:
+        """Whether what it answers, and whether it may be called, is the same in every state."""
+        return not self.takes_state and all("state" not in p.arguments for p in self.preconditions)
 
     @cached_property
     def _decoders_interned(self) -> Mapping[str, Decode]:
@@ -361,6 +371,10 @@ def _beyond(numbered: Mapping[str, tuple[Any, Within | None]], arguments: Mappin
     return found
 
 
+def _relabelled(numbered: Mapping[str, tuple[Any, Within | None]], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {p: relabelled(numbered[p][0], v) if p in numbered else v for p, v in arguments.items()}
+
+
 def _conditions(function: Callable[..., Any], contracts: Iterable[Any]) -> tuple[Condition, ...]:
     out = []
     for contract in contracts:
@@ -414,6 +428,10 @@ class Machine(Generic[S]):
     def beyond(self, init: Mapping[str, Any]) -> list[str]:
         """Where in the arguments of `initial` a whole number is outside its range: see `Operation.beyond`."""
         return _beyond(self._numbered, init)
+
+    def relabelled(self, init: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of `initial` with what the labels of their types say added: see `Operation.relabelled`."""
+        return _relabelled(self._numbered, init)
 
     @cached_property
     def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:
@@ -559,6 +577,32 @@ class Machine(Generic[S]):
         hint, show = typing.get_type_hints(self.show).get("return", Any), self.show
         write = None if decoder(hint) is None else encoder(hint)
         return show if write is None else lambda state: write(show(state))
+
+    def states_shown(self, seen: Json) -> list[S]:
+        """All states of which that is the whole observation; none where they cannot be told. An observation tells a
+        field of the state if it has one of that name and type; what it does not tell is tried, if that is yes or no."""
+        if self._shown_fields is None or not isinstance(seen, dict):
+            return []
+        made, told, untold = self._shown_fields
+        try:
+            known = {f: decode(hint, seen[camel(f)]) for f, hint in told.items()}
+            tried = itertools.product((False, True), repeat=len(untold))
+            states = [made(**known, **dict(zip(untold, values, strict=True))) for values in tried]
+            return [state for state in states if self.observe(state) == seen]
+        except Exception:  # it is of another form, or of no state that there can be
+            return []
+
+    @cached_property
+    def _shown_fields(self) -> tuple[Callable[..., S], Mapping[str, Any], Sequence[str]] | None:
+        """The type of the state, its fields that the observation tells, and the others, if these are yes or no; None if
+        one is not."""
+        made: Any = type(self.initial())
+        hints = typing.get_type_hints(made)
+        fields = list(getattr(made, "__dataclass_fields__", getattr(made, "_fields", ())))
+        shown = typing.get_type_hints(typing.get_type_hints(self.show).get("return", Nothing))
+        told = {f: hints[f] for f in fields if f in shown and shown[f] == hints[f]}
+        untold = [f for f in fields if f not in told]
+        return (made, told, untold) if told and all(hints[f] is bool for f in untold) else None
 
     def choices(self, op: Operation[S], state: S) -> dict[str, Sequence[Any]]:
         """Python parameter name -> candidate values of it in this state."""

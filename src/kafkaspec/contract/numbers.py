@@ -43,6 +43,14 @@ class Opaque:
     none: int
 
 
+@dataclass(frozen=True)
+class Label:
+    """Of a number that says which record, when or who, not how much: a whole history can be asked again with so much
+    added to each that is 0 or more."""
+
+    by: int
+
+
 def number_text(n: int) -> str:
     """A number as a reader knows it.
 
@@ -63,12 +71,13 @@ Int8 = Annotated[int, Within(-(2**7), 2**7 - 1)]
 Int16 = Annotated[int, Within(-(2**15), 2**15 - 1)]
 Int32 = Annotated[int, Within(-(2**31), 2**31 - 1)]
 Int64 = Annotated[int, Within(-(2**63), 2**63 - 1)]
-Offset = Annotated[int, Within(0, 2**62)]
+Offset = Annotated[int, Within(0, 2**62), Label(2**33)]
 """of a record: so far from the end of the type that a log can go on from it"""
 LATEST: Final = 2**62
-Timestamp = Annotated[int, Within(-1, LATEST)]
+TODAY: Final = Label(1_700_000_000_000)
+Timestamp = Annotated[int, Within(-1, LATEST), TODAY]
 """ms since 1970; -1: none"""
-Time = Annotated[int, Within(0, LATEST)]
+Time = Annotated[int, Within(0, LATEST), TODAY]
 """ms since 1970, of a clock"""
 Duration = Annotated[int, Within(0, 2**53)]
 """ms that pass"""
@@ -76,8 +85,8 @@ TimeLimit = Annotated[int, Within(0, 2**63 - 1)]
 """ms, as configured; the greatest long means no limit"""
 Timeout = Annotated[int, Within(1, 2**31 - 1)]
 """ms, as configured by an int"""
-ProducerId = Annotated[int, Within(0, 2**63 - 1)]
-ProducerIdOrNone = Annotated[int, Within(-1, 2**63 - 1)]
+ProducerId = Annotated[int, Within(0, 2**63 - 1), Label(2**40)]
+ProducerIdOrNone = Annotated[int, Within(-1, 2**63 - 1), Label(2**40)]
 ProducerEpoch = Annotated[int, Within(0, 2**15 - 1)]
 ProducerEpochOrNone = Annotated[int, Within(-1, 2**15 - 1)]
 SequenceNumber = Annotated[int, Within(0, 2**31 - 1)]
@@ -161,6 +170,34 @@ def beyond(hint: Any, value: Any, where: str) -> Iterator[str]:
         return
     for part, there, name in _parts(hint, value):
         yield from beyond(part, there, f"{where}{name}")
+
+
+def relabelled(hint: Any, value: Any) -> Any:
+    """A value of an annotation, as JSON, with what its labels say added to its numbers.
+
+    >>> relabelled(dict[str, tuple[Offset, int]], {"x": [5, 5]})
+    {'x': [8589934597, 5]}
+    """
+    if typing.get_origin(hint) is Annotated:
+        label = next((x for x in hint.__metadata__ if isinstance(x, Label)), None)
+        if label is not None:
+            return value + label.by if type(value) is int and value >= 0 else value
+        hint = typing.get_args(hint)[0]
+    if _is_union(hint):
+        return next((relabelled(h, value) for h in typing.get_args(hint) if _may_be(h, value)), value)
+    arguments = typing.get_args(hint)
+    if isinstance(value, Mapping):
+        if is_record(hint) or typing.is_typeddict(hint):
+            own = {camel(n): h for n, h in typing.get_type_hints(hint, include_extras=True).items()}
+            return {k: relabelled(own.get(k), v) for k, v in value.items()}
+        return {k: relabelled(arguments[1], v) if len(arguments) > 1 else v for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        if is_named_tuple(hint):
+            return [*map(relabelled, typing.get_type_hints(hint, include_extras=True).values(), value)]
+        if typing.get_origin(hint) is tuple and arguments[1:] != (...,):
+            return [*map(relabelled, arguments, value)]
+        return [relabelled(arguments[0], v) for v in value] if arguments else [*value]
+    return value
 
 
 def _may_be(hint: Any, value: Any) -> bool:

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkaspec.audit.check import Log
-from kafkaspec.audit.engine import LogResult, Tally, check_log
-from kafkaspec.errors import UserError
+from kafkaspec.audit.engine import LogResult, Tally, audited, size_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -23,7 +22,7 @@ Answer = tuple[int, "LogResult | str | None"]
 
 def fan(spark: SparkContext, logs: list[Log], strict: bool, tally: Tally) -> Iterator[Answer]:
     """Audit logs on Spark's workers. The large ones first, so that no worker waits long for the last."""
-    order = sorted(range(len(logs)), key=lambda n: -_size(logs[n]))
+    order = sorted(range(len(logs)), key=lambda n: -size_of(logs[n]))
     tasks = [pickle.dumps((n, logs[n], strict)) for n in order]
     if not tasks:
         return
@@ -33,10 +32,10 @@ def fan(spark: SparkContext, logs: list[Log], strict: bool, tally: Tally) -> Ite
     numbered = [(n, task) for n, task in zip(_slots(sizes), dealt, strict=True)]
     pairs = spark.parallelize(numbered, slices).partitionBy(slices, _same)
     for answer in pairs.values().map(_audited).toLocalIterator(prefetchPartitions=True):
-        n, audited = pickle.loads(answer)
-        if isinstance(audited, LogResult):
-            tally(audited.summary.size, audited.summary.records)
-        yield n, audited
+        n, found = pickle.loads(answer)
+        if isinstance(found, LogResult):
+            tally(found.summary.size, found.summary.records)
+        yield n, found
 
 
 def _slots(sizes: list[int]) -> Iterator[int]:
@@ -48,16 +47,9 @@ def _same(n: int) -> int:
     return n
 
 
-def _size(log: Log) -> int:
-    return sum(s.log.size for s in log.files.segments if s.log is not None)
-
-
 def _audited(task: bytes) -> bytes:
     n, log, strict = pickle.loads(task)
-    try:
-        return pickle.dumps((n, check_log(log, strict)))
-    except UserError as e:
-        return pickle.dumps((n, str(e)))
+    return pickle.dumps((n, audited(log, strict)))
 
 
 def on(spark: SparkContext) -> functools.partial[Iterator[Answer]]:

@@ -460,7 +460,7 @@ def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) ->
     history = History(tuple(told["records"]), told["why"], told["clause"], told["shape"])
     pair = subsystem.pairs()[0]
     if small:
-        history = shrunk(history, tried_beside(pair.machine, pair.driver()))
+        history = shrunk(pair.machine, history, tried_beside(pair.machine, pair.driver()))
     calls = len(history.records) - 1
     text = str(replace(history, why=f"found by seed {first['seed']}\n{history.why}"))
     return Failure(first["clause"], first["operation"], history.shape, len(alike), first["seed"], calls, text, Path())

@@ -125,7 +125,7 @@ def trouble_made_small(job: Job, tally: Tally) -> History | None:
             return made[1] if made is not None and len(made[1].records) > 1 else None
         return None
 
-    return shrunk(tally.last, again)
+    return shrunk(find(job.subsystem).spec.machine, tally.last, again)
 
 
 def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> SubsystemVerdict:
@@ -148,7 +148,11 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Subsys
     except TargetTrouble as e:
         tally.trouble = e
     made = summed(
-        subsystem, replace(job, generator="uniform", min_coverage=0.0), hello, tally, time.monotonic() - began
+        subsystem,
+        replace(job, generator="uniform", min_coverage=0.0, min_calls=0),
+        hello,
+        tally,
+        time.monotonic() - began,
     )  # no tours
     return replace(made, job=job, replayed=name)
 
@@ -172,9 +176,8 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
         why = str(tally.trouble)
     elif not tally.calls:
         why = "nothing was asked"
-    elif not tally.rejections and (reached := covered(sides)) < job.min_coverage:
-        why = f"asked too little: {reached:.1f} % of the conditions in its rules were decided both ways"
-        why += f", and {job.min_coverage:g} % must be (--min-coverage)"
+    elif not tally.rejections:
+        why = too_little(job, tally, len(asked), covered(sides))
     verdict: Literal["accepted", "rejected", "could not judge"] = "could not judge" if why else "accepted"
     return SubsystemVerdict(
         job,
@@ -191,3 +194,16 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
         {m: (tally.toured[m], len(t.histories)) for m, t in tours.items()},
         seconds,
     )
+
+
+def too_little(job: Job, tally: Tally, operations: int, reached: float) -> str:
+    """Why what was asked is not enough to accept the target, which offers that many operations, and of whose rules'
+    conditions `reached` percent of the sides were taken; "" if it is."""
+    out = []
+    if tally.calls < (least := job.min_calls * operations):
+        out.append(f"{tally.calls:,} calls, where {job.min_calls} for each operation, {least:,}, are the least")
+    if reached < job.min_coverage:
+        out.append(
+            f"{reached:.1f} % of the conditions in its rules were decided both ways, and {job.min_coverage:g} % must be"
+        )
+    return f"asked too little: {'; '.join(out)} (--min-coverage)" if out else ""

@@ -2,7 +2,8 @@
 
 A trace is NDJSON, one line a call: {"i", "op", "args", "result" or "error": {"class", "message"}, "state"}. A line
 `init` begins a history (a file may hold several); its `args` are the configuration. Any field may be missing, arguments
-and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. A missing
+and keys of `Fields` levels of the state too; the check then keeps every state that explains the trace so far. In the
+place of the state there may be parts of it, {"parts": [[keys, value], ...]}, and [keys] where nothing stood. A missing
 argument is searched for among the spec's candidates and the values in its line; as there may be others (unless the
 candidates are `Exhaustive`), a trace that is not explained after such a search is not rejected: it could not be judged.
 
@@ -12,7 +13,8 @@ is on the other path, which need not be fast.
 
 A recording may be anything. What a line costs is bounded, whatever it says, and arguments are looked at before a
 function of the spec gets them. A line that is JSON, and no line of a trace that this version knows, is *skipped*:
-nobody knows the state after it, so nothing is judged from there to the next `init`, and the trace is never accepted.
+nobody knows the state after it, so until a line shows all of it, or the next `init`, only answers are judged that are
+the same in every state; and the trace is never accepted.
 
 A spec is fast here if its state is built positionally (a NamedTuple, or a dataclass without `dataclasses.replace`), if
 an immutable part of it, such as one snapshot's view, keeps its observation once built, and if the observation's keys
@@ -24,6 +26,7 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
+import time
 import types
 import typing
 import zlib
@@ -38,17 +41,27 @@ import orjson
 
 from kafkaspec.contract import clauses, history
 from kafkaspec.contract.deviation import Deviation, Ghost
+from kafkaspec.contract.fits import LARGEST, arguments_fit, fits
 from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited_alone
-from kafkaspec.judge.fits import LARGEST, arguments_fit, fits
 from kafkaspec.judge.protocol import word
 from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
-from kafkaspec.judge.trace import MAX_DEPTH, MAX_LINE_BYTES, CountingReader, is_deep, json_text, opened, parsed
-from kafkaspec.judge.verdict import DeviationCount, SkippedCount, Verdict, bounded
-from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same
+from kafkaspec.judge.trace import (
+    LONG_LINE_BYTES,
+    MAX_DEPTH,
+    MAX_LINE_BYTES,
+    CountingReader,
+    UnreadError,
+    is_deep,
+    json_text,
+    opened,
+    parsed,
+)
+from kafkaspec.judge.verdict import DeviationCount, SkippedCount, UnreadRest, Verdict, bounded
+from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same, with_parts
 
 MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -58,6 +71,13 @@ MAX_CALLS: Final = 100_000
 """How many calls are tried for lines with missing fields, and `MAX_CALLS_A_LINE` more for each of these lines, before
 the check gives up."""
 MAX_CALLS_A_LINE: Final = 50
+MAX_CPU_S: Final = 60.0
+"""What a check takes, in seconds of CPU, before it gives up the rest. One
+that is faster than `CPU_S_A_MB` goes on: what a large file takes is bounded by its size."""
+CPU_S_A_MB: Final = 2.0
+"""seconds for each 10^6 bytes of lines; recordings of Kafka take 0.05 to 0.5"""
+CPU_S_A_PACKED_MB: Final = 20.0
+"""the same of a packed file's own bytes; such recordings take 1 to 10"""
 MAX_SEEN: Final = 200
 """How many values of a line are tried for an argument that it leaves out."""
 MAX_NEAREST: Final = 2_000
@@ -67,7 +87,7 @@ MAX_REASONS: Final = 20
 MAX_PLACES: Final = 1_000
 """In which a state that a line shows is found to differ; no further one is looked for."""
 
-FIELDS = ("i", "op", "args", "result", "error", "state")
+FIELDS = ("i", "op", "args", "result", "error", "state", "parts")
 _STATE = b',"state":'  # 9 bytes
 _HEADS = ({"i", "op", "args", "result"}, {"i", "op", "args", "error"})
 _COMPLETE = ({"i", "op", "args", "result", "state"}, {"i", "op", "args", "error", "state"})
@@ -89,6 +109,28 @@ class NotOfTheSpec(UserError):
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
         self.what = what
+
+
+class Clock:
+    """How long a check has taken, and how long it may, by what it has read."""
+
+    def __init__(self, read_bytes: Callable[[], int], s_a_mb: float) -> None:
+        self.started = self.now()
+        self.read_bytes = read_bytes
+        self.s_a_mb = s_a_mb
+
+    @staticmethod
+    def now() -> float:
+        """Seconds of CPU of this thread."""
+        return time.thread_time()
+
+    def look(self) -> None:
+        """UnreadError, if the check may go on no longer."""
+        spent = self.now() - self.started
+        if spent > MAX_CPU_S and spent > self.s_a_mb * self.read_bytes() / 1e6:
+            raise UnreadError(
+                f"a check takes {MAX_CPU_S:.0f} s of CPU, or {self.s_a_mb:.0f} s for each MB of it, whichever is longer"
+            )
 
 
 class Line(NamedTuple):
@@ -203,6 +245,11 @@ class Check:
         self.unjudged = 0
         self.unknown_since: int | None = None
         """the skipped line after which the state is not known"""
+        self.unread: UnreadRest | None = None
+        self.clock: Clock | None = None
+        """what bounds the time of a check; None in a campaign of the judge, which bounds it by itself"""
+        self.bytes = 0
+        """of the lines so far"""
         self.left = MAX_CALLS
         """calls that may still be tried on the other path"""
 
@@ -237,9 +284,7 @@ class Check:
         single = len(self.frontier) == 1
         before, ghosts = self.frontier[0]
         events = 0
-        for number, line in enumerate(lines, 1):
-            if len(line) > MAX_LINE_BYTES:
-                parsed(line, self.name, number)
+        for number, line in enumerate(self.read(lines), 1):
             # Where the state is the last field, only what stands before it is parsed. The state's text need not be, if
             # it is the expected one to the byte. (Text before it that ends inside a string or a list does not parse.)
             record = None
@@ -314,7 +359,12 @@ class Check:
             # the other path
             self.frontier = [Possible(before, ghosts)] if single else self.frontier
             self.events = events
-            verdict = self.slow(parsed(line, self.name, number) if record is None else record, number)
+            try:
+                verdict = self.slow(parsed(line, self.name, number) if record is None else record, number)
+            except UnreadError as e:
+                self.unread = UnreadRest(number, str(e))
+                events -= 1
+                break
             if verdict is not None:
                 return verdict
             events = self.events
@@ -322,10 +372,29 @@ class Check:
             before, ghosts = self.frontier[0]
         self.events = events
         if events:
-            return self.verdict("incomplete" if self.skipped else "accepted")
+            return self.verdict("incomplete" if self.skipped or self.unread is not None else "accepted")
+        if self.unread is not None:
+            self.malformed(self.unread.line, f"not read: {self.unread.what}")
         for what, first in self.skipped.items():  # the verdict would be about nothing
             self.malformed(first.line, what)
         raise UserError(f"{self.name}: nothing to judge: the trace has no lines")
+
+    def read(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The lines, as far as they may be read."""
+        clock = self.clock
+        number = 0
+        try:
+            for number, line in enumerate(lines, 1):
+                size = len(line)
+                if size > MAX_LINE_BYTES:
+                    parsed(line, self.name, number)
+                if clock is not None and (not number & 0xFF or size > LONG_LINE_BYTES):
+                    number -= 1
+                    clock.look()
+                self.bytes += size
+                yield line
+        except UnreadError as e:
+            self.unread = UnreadRest(number + 1, str(e))
 
     def second_look(
         self,
@@ -376,16 +445,28 @@ class Check:
             return Fields(observation)
         return observation
 
+    def shown(self, observation: Json, record: Mapping[str, Any]) -> Json:
+        """The state that a line shows; ABSENT, if it shows none. What it does not show of it is as in that one."""
+        return with_parts(observation, record["parts"]) if "parts" in record else record.get("state", ABSENT)
+
     def shows(self, observation: Json, record: Mapping[str, Any]) -> bool:
         """Whether the state that a line shows, if it does, is that one."""
-        return "state" not in record or same(self.compared(observation, record["state"]), record["state"])
+        seen = self.shown(observation, record)
+        return seen is ABSENT or same(self.compared(observation, seen), seen)
 
     def differing(self, observation: Json, record: Mapping[str, Any]) -> list[Difference]:
         """Where it is not; the first places."""
-        if "state" not in record:
+        seen = self.shown(observation, record)
+        if seen is ABSENT:
             return []
-        where = differences(self.compared(observation, record["state"]), record["state"], "state")
-        return list(itertools.islice(where, MAX_PLACES))
+        return list(itertools.islice(differences(self.compared(observation, seen), seen, "state"), MAX_PLACES))
+
+    def whole(self, line: Line, observation: Json) -> Line:
+        """The line with the state in the place of parts of it."""
+        if "parts" not in line.record:
+            return line
+        rest = {k: v for k, v in line.record.items() if k != "parts"}
+        return line._replace(record={**rest, "state": self.shown(observation, line.record)})
 
     # lines with missing fields, deviations, rejections
 
@@ -395,16 +476,42 @@ class Check:
             line = self.validated(record, number)
             if line.op == "init":
                 return self.begin(line)
-            if self.unknown_since is None:
-                return self.explained(line)
+            return self.explained(line) if self.unknown_since is None else self.in_any_state(line)
         except NotOfTheSpec as e:
             if not self.skips:
                 raise
             self.skip(number, e.what)
-            return None
+            self.resume(record)
+        return None
+
+    def in_any_state(self, line: Line) -> Verdict | None:
+        """Judge a call whose state nobody knows: its answer, if that is the same in every state. None if it is right,
+        or was not judged."""
+        op = self.machine.operations.get(line.op or "")
+        if op is not None and op.needs_no_state and self.complete(line):
+            record = {k: v for k, v in line.record.items() if k not in ("state", "parts")}
+            answer = line._replace(record=record)
+            made = list(self.attempts(answer))
+            found, deviated, outside = self.explanations(answer, made)
+            if found or deviated or outside is not None or self.strict or not self.initials:
+                verdict = self.explained(answer, made)
+                self.resume(line.record)
+                return verdict
+            # a known deviation may be met that comes of what was before
         self.events -= 1
         self.unjudged += 1
+        self.resume(line.record)
         return None
+
+    def resume(self, record: Mapping[str, Any]) -> None:
+        """Go on from the states that a line shows: see `Machine.states_shown`. Known deviations that come of what was
+        before would be taken for errors, so not where there are such."""
+        if self.unknown_since is None or self.tokens or (self.initials and not self.strict):
+            return
+        states = self.machine.states_shown(record.get("state"))
+        if states:
+            self.unknown_since = None
+            self.frontier = [Possible(state, tuple(initial() for initial in self.initials)) for state in states]
 
     def skip(self, number: int, what: str) -> None:
         """Note a line that is none of a trace. The state after it is not known, if there is one."""
@@ -415,6 +522,7 @@ class Check:
         self.events -= 1
         if self.machine.initial is not Nothing:
             self.unknown_since = self.unknown_since or number
+            self.frontier = self.frontier[:1]  # any state, of which nothing is asked
 
     def explained(self, line: Line, made: Iterable[Attempt | Outside] | None = None) -> Verdict | None:
         """Judge a call; None if it is explained. `made`: as in `explanations`."""
@@ -475,6 +583,7 @@ class Check:
         self.histories += 1
         if outcome_matches(None, line.record) and self.shows(observation, line.record):
             return None
+        line = self.whole(line, observation)
         broken = cited_alone(self.machine, line.record, self.compared(observation, line.record.get("state")))
         return self.refuse(line, broken, None, observation, "the first state is another one", "")
 
@@ -501,6 +610,8 @@ class Check:
         self.left += MAX_CALLS_A_LINE
         for possible in self.frontier:
             for op, arguments in self.calls(line, possible.state):
+                if self.clock is not None:
+                    self.clock.look()
                 self.left -= 1
                 if self.left < 0:
                     raise UserError(
@@ -649,6 +760,11 @@ class Check:
                 self.unknown(number, str(unknown("field", history.cut(key), FIELDS)))
         if "result" in record and "error" in record:
             self.unknown(number, "a line has a result or an error, not both")
+        if "state" in record and "parts" in record:
+            self.unknown(number, "a line has the state or parts of it, not both")
+        parts = record.get("parts", [])
+        if not isinstance(parts, list) or not all(map(_is_part, parts)):
+            self.unknown(number, f"parts must be [[[KEY, ...], VALUE], ...], not {_short(parts)}")
         op, arguments, error = record.get("op"), record.get("args", {}), record.get("error", {"class": ""})
         if op is not None and not isinstance(op, str):
             self.unknown(number, f"op must be a string, not {_short(op)}")
@@ -716,6 +832,7 @@ class Check:
             dict(exercised),
             self.met,
             skipped=self.skipped,
+            unread=self.unread,
             unjudged=self.unjudged,
             **more,
         )
@@ -744,6 +861,7 @@ class Check:
             what = "no call that the contract allows here fits what is recorded of this one"
             return self.verdict("rejected", line, what=what, nearest=self.nearest(line) if nearest else "")
         a = best[1]
+        line = self.whole(line, a.observation)
         near = self.nearest(line, a.observation) if nearest else ""
         right_answer = outcome_matches(a.result, line.record)
         known = self.deviating(line.record, a) if self.strict else ()
@@ -867,7 +985,19 @@ def _scalars(record: Mapping[str, Any]) -> list[Json]:
 
     look(record.get("result"))
     look(record.get("state"))
+    look(record.get("parts"))
     return [v for _, v in found][:MAX_SEEN]
+
+
+def _is_part(part: Json) -> bool:
+    """Whether it is the keys to a part of a state, and what stands there, or nothing."""
+    return (
+        isinstance(part, list)
+        and 1 <= len(part) <= 2
+        and isinstance(part[0], list)
+        and 1 <= len(part[0]) <= MAX_DEPTH
+        and all(isinstance(key, str) for key in part[0])
+    )
 
 
 def _kinds(op: Operation[Any], parameter: str) -> tuple[type, ...]:
@@ -933,22 +1063,24 @@ def check(
     line, for what cannot be read, and for a trace that leaves so much out that more than `max_states` states explain
     it.
     """
-    if not isinstance(source, Path):
-        lines = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
-        checking = Check(machine, name or "trace", strict, max_states, release, skips=True)
-        return bounded(checking.run(lines, lambda: None))
-    name = name or str(source)
+
+    def told(read: int, total: int | None) -> None:
+        if progress is not None:
+            progress(read, total, f"{checking.events:,} events")
+
+    name = name or ("trace" if not isinstance(source, Path) else str(source))
     checking = Check(machine, name, strict, max_states, release, skips=True)
+    if not isinstance(source, Path):
+        checking.clock = Clock(lambda: checking.bytes, CPU_S_A_MB)
+        given = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in source)
+        return bounded(checking.run(given, lambda: told(checking.bytes, None)))
     try:
         with source.open("rb", buffering=0) as raw:
             total = source.stat().st_size
             counted = CountingReader(raw)
-
-            def tick() -> None:
-                if progress is not None:
-                    progress(counted.bytes, total, f"{checking.events:,} events")
-
-            return bounded(checking.run(opened(counted, name, source.suffix), tick))
+            checking.clock = Clock(lambda: counted.bytes, CPU_S_A_PACKED_MB if source.suffix == ".gz" else CPU_S_A_MB)
+            lines = opened(counted, name, source.suffix)
+            return bounded(checking.run(lines, lambda: told(counted.bytes, total)))
     except (OSError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
         raise UserError(f"{name}: cannot read: {reason}") from None

@@ -1,12 +1,13 @@
 """What a target is asked: histories of calls that the contract allows, drawn from the spec alone.
 
-Four kinds, all of them a function of the seed:
+Five kinds, all of them a function of the seed:
 - the *tour* of a model: histories that together take every action, possible or refused, in every reachable model state;
 - *guided* histories: of a few proposed calls the one is taken of which least was seen: its outcome, alone and after the
   outcome before; which of its candidates each argument is, with that outcome; and each two of these together. Arguments
   come from the spec's candidates, are repeated, and are taken up again when they are stale; crashes and damage come in
   bursts. What is deep is reached by streaks of one operation, each call of which adds most to what is shown, and by
   histories that keep to few operations; what is far, by numbers at the ends of widths, which then go on being used;
+- *relabelled* ones: a guided history again, with 2^33 added to offsets, 2^40 to producers' ids, and times of today;
 - *eager* histories, with which a campaign begins: of many proposed calls always the one of which least was seen, and
   nothing else, so that the common faults are met within few calls;
 - *uniform* histories: every operation and every candidate alike, as a yardstick.
@@ -14,6 +15,7 @@ Four kinds, all of them a function of the seed:
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import random
 import re
@@ -21,6 +23,7 @@ from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Pick, Refused, Step
@@ -32,9 +35,13 @@ Generator = Literal["guided", "uniform"]
 
 STEPS: Final = 60
 """Calls of a history."""
-PROPOSALS, EAGER_PROPOSALS = 4, 16
+PROPOSALS, EAGER_PROPOSALS, FIRST_PROPOSALS = 4, 16, 64
+"""Of how many proposals a call is taken: in a guided history, in an eager one, in a campaign's first ones."""
 OUTCOME, AFTER, ARGUMENTS, SIDES = 4.0, 1.0, 4.0, 4.0
 """How much it weighs that an outcome is new, that it is after the one before, and what is new of the arguments."""
+SHORT_LIST, CHANGED, SHOWN = 5, 1.5, 2.0
+"""Of how many proposals with the highest scores the states are looked at in an eager history, what it weighs that the
+call changes something, and each of at most two new features of what is shown then."""
 CANDIDATES: Final = 12
 """At most this many candidates of a parameter are distinguished."""
 DUPLICATE, STALE, RANDOM, BURST = 0.04, 0.08, 0.25, 0.25
@@ -63,6 +70,12 @@ operations these are at most, and what they weigh."""
 STREAK, LENGTHS, GROWING, LOOKED = 0.04, (3, 6, 12), 6, 8
 """How often a call that changed something is followed by a streak of its operation; how long one is; of how many
 proposals that one is made which adds most to what is shown; how many questions are asked then."""
+GROWN, GROWTH, ADDING = 0.2, 40, 50
+"""Of histories that may, how many begin with calls of the operations that add most to what is shown, as far as is
+known; how many calls that are; and what the one weighs that adds most."""
+WITH_STATE, WITHOUT, HARM, PREFERRED = 4, 1, (2, 6), 16
+"""What an operation weighs that depends on the state, one that its arguments alone decide, and one that does harm, in
+most histories and in those with harm in plenty; what one weighs more that a history prefers."""
 ONWARD: Final = 0.3
 LONGEST: Final = 180
 TRIES: Final = 20
@@ -131,6 +144,9 @@ class Guide:
     features: set[Hashable] = field(default_factory=set)
     """what states were like"""
     ways: list[Way] = field(default_factory=list)
+    added: Counter[str] = field(default_factory=Counter)
+    """operation -> how much more was shown after its calls, all told"""
+    called: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -166,7 +182,9 @@ class Draws:
         """the number at the end of a width that was used last in the history, and where its range ends"""
         self.fresh = 0
         """in how many calls that come next it is used sooner"""
-        self.questions = [op for op in operations if op.returns == "answer"]
+        self.drawn: _GuidedPlan | None = None
+        """the last guided history"""
+        self.questions = [op for op in operations if op.returns == "answer" and op.takes_state]
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
@@ -174,8 +192,8 @@ class Draws:
         self._ready: dict[str, list[tuple[str, Sequence[Any]]] | None] = {}
         self._known: dict[Callable[[Any], Sequence[Any]], Sequence[Any]] = {}
 
-    def start(self, rng: random.Random) -> Start:
-        """One history."""
+    def start(self, rng: random.Random, grows: bool = False) -> Start:
+        """One history; `grows`: it may begin with growth."""
         self.far, self.wide = False, None
         if self.guide is None:
             return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
@@ -185,14 +203,28 @@ class Draws:
             way.followed += 1
             self.far = True
         init = draw_init(self.machine, rng.choice) if way is None else way.init
-        return Start(init, _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else ()))
+        self.drawn = _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else (), grows)
+        return Start(init, self.drawn)
 
-    def start_eagerly(self, rng: random.Random) -> Start:
-        """One history in which every call is the newest of many; only with guidance."""
+    def relabelled(self) -> Start | None:
+        """The guided history that was drawn last once more, with large offsets, times of today and large ids; None if
+        there was none, where that changes nothing, and for a configuration outside its ranges. Calls that are not
+        allowed then are left out."""
+        if self.drawn is None:
+            return None
+        init, calls = self.drawn.init, self.drawn.calls
+        other = self.machine.relabelled(init)
+        changed = [Call(op, op.relabelled(arguments)) for op, arguments in calls]
+        if self.machine.beyond(other) or (other == init and changed == calls):
+            return None
+        return Start(other, fixed(self.cover, [c for c in changed if not c.operation.beyond(c.arguments)]))
+
+    def start_eagerly(self, rng: random.Random, proposals: int) -> Start:
+        """One history in which every call is the newest of that many; only with guidance."""
         assert self.guide is not None
         self.far, self.wide = False, None
         init = draw_init(self.machine, rng.choice)
-        return Start(init, _EagerPlan(self, self.guide, rng, init))
+        return Start(init, _EagerPlan(self, self.guide, rng, init, proposals))
 
     def propose(self, state: Any, pick: Pick) -> Proposal | None:
         """A call that the contract allows, all of it picked; None if there seems to be none."""
@@ -385,15 +417,31 @@ class Draws:
         return out
 
 
+class _ScoredProposal(NamedTuple):
+    """A proposal: how little of it was seen, and what can be new of it."""
+
+    score: float
+    proposal: Proposal
+    aspects: list[Hashable]
+
+
+_by_score: Final = attrgetter("score")
+
+
 class _EagerPlan:
     """The plan of one eager history."""
 
-    def __init__(self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json]) -> None:
+    def __init__(
+        self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], proposals: int
+    ) -> None:
         self.draws, self.guide, self.rng, self.init = draws, guide, rng, init
+        self.proposals = proposals
         self.weights: Sequence[int] = range(1, len(draws.operations) + 1)
         self.stale = STALE
         self.calls: list[Call] = []
         self.seen_of: Any = self
+        self.size = 0
+        """of what is shown"""
         self.made = 0
         self.used: dict[tuple[str, str], list[Any]] = {}
         self.before: Hashable = None
@@ -406,6 +454,7 @@ class _EagerPlan:
             return None
         proposal, aspects = chosen
         call, seen = proposal.call, self.guide.seen
+        self.guide.called[call.operation.name] += 1
         self.calls.append(call)
         self.made += 1
         for p, value in call.arguments.items():
@@ -421,7 +470,12 @@ class _EagerPlan:
         if state is self.seen_of:
             return
         self.seen_of = state
-        new = features(self.draws.machine.observe(state)) - self.guide.features
+        shown = self.draws.machine.observe(state)
+        size = extent(shown)
+        if self.calls:
+            self.guide.added[self.calls[-1].operation.name] += max(0, size - self.size)
+        self.size = size
+        new = features(shown) - self.guide.features
         if new:
             self.guide.features |= new
             if self.calls and len(self.calls) <= LONGEST:
@@ -455,7 +509,7 @@ class _EagerPlan:
 
     def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
         """The next call, and what can be new of it."""
-        return self._following(state) or self._newest(state, EAGER_PROPOSALS)
+        return self._following(state) or self._newest(state, self.proposals)
 
     def _following(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
         """The call that a changed number was found with, once."""
@@ -468,24 +522,36 @@ class _EagerPlan:
     def _newest(self, state: Any, proposals: int, looks: bool = False) -> tuple[Proposal, list[Hashable]] | None:
         """Of some proposals that of which least was seen; now and then with a number changed. `looks`: questions."""
         rng, draws = self.rng, self.draws
-        best: tuple[Proposal, list[Hashable]] | None = None
-        highest = -1.0
+        found: list[_ScoredProposal] = []
         for _ in range(proposals):
-            found = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
-            found = found or draws.proposal(state, rng, self.weights, self.used, self.stale)
-            if found is None:
-                return best
-            aspects = self._aspects(found, state)
-            score = self._score(aspects, found.sides)
-            if score > highest:
-                best, highest = (found, aspects), score
-        if best is not None and rng.random() < VARIED:
-            varied = draws.varied(state, best[0].call, rng)
+            proposal = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
+            proposal = proposal or draws.proposal(state, rng, self.weights, self.used, self.stale)
+            if proposal is None:
+                break
+            aspects = self._aspects(proposal, state)
+            found.append(_ScoredProposal(self._score(aspects, proposal.sides), proposal, aspects))
+        if not found:
+            return None
+        _, best, aspects = self._best(found, state)
+        if rng.random() < VARIED:
+            varied = draws.varied(state, best.call, rng)
             if varied is not None:
                 if draws.follow is not None:
                     self.next = Call(*draws.follow)
                 return varied, self._aspects(varied, state)
-        return best
+        return best, aspects
+
+    def _best(self, found: Sequence[_ScoredProposal], state: Any) -> _ScoredProposal:
+        """Of those with the highest scores that which leads to a state with most that is new."""
+
+        def score(scored: _ScoredProposal) -> float:
+            after = scored.proposal.step.state
+            if after is state or after == state:
+                return scored.score
+            new = features(self.draws.machine.observe(after)) - self.guide.features
+            return scored.score + CHANGED + SHOWN * min(len(new), 2)
+
+        return max(heapq.nlargest(SHORT_LIST, found, key=_by_score), key=score)
 
 
 class _GuidedPlan(_EagerPlan):
@@ -493,27 +559,44 @@ class _GuidedPlan(_EagerPlan):
     with numbers at the ends of widths; a history that led to something new is gone on from."""
 
     def __init__(
-        self, draws: Draws, guide: Guide, rng: random.Random, init: Mapping[str, Json], way: Sequence[Call]
+        self,
+        draws: Draws,
+        guide: Guide,
+        rng: random.Random,
+        init: Mapping[str, Json],
+        way: Sequence[Call],
+        grows: bool,
     ) -> None:
-        super().__init__(draws, guide, rng, init)
+        super().__init__(draws, guide, rng, init, PROPOSALS)
         self.way = deque(way)
         self.last: Call | None = None
         self.streak: tuple[Operation[Any], int] | None = None
         """the operation of which more calls are made, and how many"""
         self.looks = LOOKED if way else 0
         """questions that are asked next"""
-        harm = 3 if rng.random() < BURST else 1
-        weights = [harm if op.kind in ("crash", "restart", "damage") else 2 for op in draws.operations]
+        harm = HARM[rng.random() < BURST]
+        weights = [
+            harm if op.kind in ("crash", "restart", "damage") else WITH_STATE if op.takes_state else WITHOUT
+            for op in draws.operations
+        ]
         if rng.random() < SWARM:
             weights = [w * rng.choice((0, 1, 1, 4)) for w in weights]
-            weights[rng.randrange(len(weights))] += 8
+            weights[rng.randrange(len(weights))] += PREFERRED
         if rng.random() < FEW:
             few = rng.sample(range(len(weights)), min(len(weights), rng.randint(2, AT_MOST)))
             weights = [WEIGHT if n in few else 1 for n in range(len(weights))]
             self.stale = FEW_STALE
         if way:
-            weights[draws.operations.index(way[-1].operation)] += 8
+            weights[draws.operations.index(way[-1].operation)] += PREFERRED
         self.weights = list(itertools.accumulate(weights))
+        self.growth = self._growth() if grows and not way and rng.random() < GROWN else None
+
+    def _growth(self) -> Sequence[int]:
+        """The weights of the operations by how much each adds."""
+        guide, operations = self.guide, self.draws.operations
+        adds = [guide.added[op.name] / (1 + guide.called[op.name]) for op in operations]
+        most = max(adds) or 1
+        return list(itertools.accumulate(1 + int(ADDING * x / most) for x in adds))
 
     def __call__(self, state: Any) -> Proposal | None:
         while self.way:
@@ -533,6 +616,11 @@ class _GuidedPlan(_EagerPlan):
         rng, draws = self.rng, self.draws
         if (follow := self._following(state)) is not None:
             return follow
+        if self.growth is not None and self.made < GROWTH:
+            (op,) = rng.choices(draws.operations, cum_weights=self.growth)
+            more = draws.growing(op, state, rng, self.used)
+            if more is not None:
+                return more, self._aspects(more, state)
         if self.last is not None and rng.random() < DUPLICATE:
             again = proposed(draws.cover, state, self.last)
             if again is not None:
@@ -549,7 +637,11 @@ class _GuidedPlan(_EagerPlan):
                 return more, self._aspects(more, state)
         looks = self.looks > 0 and bool(draws.questions)
         self.looks -= looks
-        return self._newest(state, 1 if rng.random() < RANDOM else PROPOSALS, looks)
+        return self._newest(state, 1 if rng.random() < RANDOM else self.proposals, looks)
+
+    def _best(self, found: Sequence[_ScoredProposal], state: Any) -> _ScoredProposal:
+        """By the score alone: what is shown is not looked at, as that takes longer than all else."""
+        return max(found, key=_by_score)
 
     def _again(self, state: Any) -> Proposal | None:
         """A call with the number at the end of a width that was used last, or one beside it."""

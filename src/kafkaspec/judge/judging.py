@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -26,7 +26,17 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
 from kafkaspec.judge.check import Check
 from kafkaspec.judge.cover import Cover, watched
-from kafkaspec.judge.generate import Call, Draws, Guide, Plan, Proposal, Start, fixed
+from kafkaspec.judge.generate import (
+    EAGER_PROPOSALS,
+    FIRST_PROPOSALS,
+    Call,
+    Draws,
+    Guide,
+    Plan,
+    Proposal,
+    Start,
+    fixed,
+)
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.judge.tokens import Tokens
@@ -45,6 +55,8 @@ HYPOTHESIS_EVERY: Final = 25
 """One history in this many is drawn by Hypothesis."""
 EAGER: Final = 10
 """Histories at the beginning of a campaign that are eager: most faults are common, and met within few calls."""
+FIRST: Final = 3
+"""Those of them that take the newest of still more proposals: half of all faults are rejected in a campaign's start."""
 OBSERVE: Final = (1, 1, 4, 16)
 """The state is asked for after every call of a history, or after every fourth, ...; and always at its end."""
 SHRINK_TRIES: Final = 2_000
@@ -54,6 +66,10 @@ TRIED: Final = 200
 """At most this many of the histories that were tried are looked at again to find the broken rule."""
 ONE_BY_ONE: Final = ("hangs", "died", "garbage", "half a line", "too much")
 """Kinds of trouble in which the target is asked again, line by line, to see where it comes."""
+RARE_FROM: Final = 50
+"""The first history of a campaign that may begin with growth, or be relabelled: faults that need neither come first."""
+RELABELLED_EVERY: Final = 10
+"""One drawn history in this many is the one before, with other labels."""
 MAX_RIGHT: Final = 100_000
 """At most this many pairs of an expected answer and one that is as good are remembered."""
 MODEL_STATES_EVERY: Final = 4
@@ -112,12 +128,26 @@ class PendingHistory:
     answers: list[bytes] = field(default_factory=list)
 
 
+def _answered(history: History) -> list[Record]:
+    """The calls of a history that were answered: the last need not be."""
+    *before, last = history.records
+    return [*before, last] if {"result", "error"} & last.keys() else before
+
+
 class Session:
     """One subsystem judged on one running target. TargetTrouble: the target does not offer it."""
 
-    def __init__(self, job: Job, target: Target, record: Callable[[bytes], None] | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        target: Target,
+        record: Callable[[bytes], None] | None = None,
+        another: Callable[[], Target] | None = None,
+    ) -> None:
         self.job = job
         self.target = target
+        self.another = another or partial(Target, job.command, job.timeout_s)
+        """starts the target once more"""
         self.subsystem = find(job.subsystem)
         self.machine: Machine[Any] = self.subsystem.spec.machine
         target.tokens = Tokens(self.machine) or None
@@ -212,16 +242,20 @@ class Session:
         tours = islice(self._toured() if guided else (), number * share, (number + 1) * share)
         for k in range(histories):
             rng = random.Random(f"{job.seed} {job.subsystem} {number * BLOCK + k}")
+            rare = number * BLOCK + k >= RARE_FROM
             if guided and number * BLOCK + k < EAGER:
-                yield "eager", draws.start_eagerly(rng)
+                first = number * BLOCK + k < FIRST
+                yield "eager", draws.start_eagerly(rng, FIRST_PROPOSALS if first else EAGER_PROPOSALS)
             elif k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
                 how, calls = toured
                 self.tally.toured[how.model.__name__] += 1
                 yield "tour", Start(how.init, fixed(self.cover, calls))
             elif (deviation := next(known, None)) is not None:
                 yield "deviation", deviation
+            elif rare and k % RELABELLED_EVERY == 0 and (again := draws.relabelled()) is not None:
+                yield "relabelled", again
             else:
-                yield "draw", draws.start(rng)
+                yield "draw", draws.start(rng, rare)
 
     def _observe_every(self, number: int, k: int, by: By) -> int:
         return random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
@@ -483,7 +517,7 @@ class Session:
         if not suspects:
             return None
         if trouble.kind in ONE_BY_ONE:
-            with contextlib.suppress(TargetTrouble), Target(self.job.command, self.job.timeout_s) as target:
+            with contextlib.suppress(TargetTrouble), self.another() as target:
                 target.tokens = Tokens(self.machine) or None
                 for asked in suspects:
                     answers: list[bytes] = []
@@ -532,8 +566,7 @@ class Session:
 
     def _judged_until_then(self, asked: PendingHistory, history: History) -> None:
         """Judge what was answered before the trouble: a wrong answer may be what led to it."""
-        *answered, last = history.records
-        answered += [last] if {"result", "error"} & last.keys() else []
+        answered = _answered(history)
         if not answered:
             return
         verdict = self._check_says(answered, self._brief())
@@ -578,8 +611,8 @@ class Session:
         return f"{self.target.hello.name} {self.target.hello.version}".strip()
 
     def small(self, rejection: Rejection) -> Rejection:
-        """The rejection with as few and simple calls as a bounded number of attempts finds. A target that gets into
-        trouble is asked no more."""
+        """The rejection with as few and simple calls as a bounded number of attempts finds, each on a target of its own
+        once one got into trouble: after its wrong answer it may die, or hang."""
         until = time.monotonic() + SHRINK_S
         tries = 0
         self.tried.clear()
@@ -587,10 +620,15 @@ class Session:
         def again(records: Sequence[Record]) -> History | None:
             nonlocal tries
             tries += 1
-            if self.broken or tries > SHRINK_TRIES or time.monotonic() > until:
+            if tries > SHRINK_TRIES or time.monotonic() > until:
                 return None
             try:
-                rejected = self.replayed(records)
+                if not self.broken:
+                    rejected = self.replayed(records)
+                else:
+                    with self.another() as self.target:
+                        self.target.tokens = Tokens(self.machine) or None
+                        rejected = self.replayed(records)
             except UserError:  # a configuration that is none
                 return None
             except TargetTrouble:
@@ -599,10 +637,10 @@ class Session:
             return None if rejected is None else rejected[0]
 
         # A replay asks for the state after every call, and so may show the fault sooner than the history that found it.
-        history = shrunk(again(rejection.history.records) or rejection.history, again)
+        history = shrunk(self.machine, rejection.history, again)
         verdict = self._check_says(history.records, self._check())
         _, operation, what = kind_of(history)
-        found = cited(self.machine, history.records, [] if self.broken else [*self.tried])
+        found = cited(self.machine, history.records, [*self.tried])
         ids = found.clauses
         if ids and not verdict.known:
             sentences = {c.id: c.sentence for c in self.subsystem.clauses}
@@ -703,17 +741,24 @@ class Session:
                 continue
             if len(choices) > 1:
                 after = self._resolved(asked, choices[0][0], choices, state)
-                if after is None:
-                    break
-                state = after
             else:
                 self.called(asked, *choices[0])
-                state = choices[0][1].state
-                self.observed(asked, state)
-        self._send(asked)
-        if asked.answered < asked.sent:
-            self._received(asked)
-        made = self._trace(asked)
+                after = choices[0][1].state
+                self.observed(asked, after)
+            asked.records[-1]["args"] = r["args"]  # defaults that are not told are asked nevertheless
+            if after is None:
+                break
+            state = after
+        try:
+            self._send(asked)
+            if asked.answered < asked.sent:
+                self._received(asked)
+            made = self._trace(asked)
+        except TargetTrouble:
+            self.broken = True
+            made = _answered(self._so_far(asked, [*asked.answers, *self.target.left()]))
+            if not made:
+                return None
         self.tried.append(made)
         verdict = self._check_says(made, self._brief())
         if verdict.verdict == "accepted" or verdict.step is None:

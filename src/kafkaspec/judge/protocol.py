@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import enum
 import inspect
 import re
 import sys
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import orjson
 
-from kafkaspec.contract.codec import Unordered, camel, is_named_tuple, is_partial, is_record, left_out
+from kafkaspec.contract.codec import Unordered, camel, is_record, left_out
+from kafkaspec.contract.fits import optional_fields, parts
 from kafkaspec.contract.machine import Json, Machine, Operation
 from kafkaspec.contract.numbers import opaque, within
 from kafkaspec.contract.subsystem import Subsystem, components
@@ -129,44 +129,10 @@ def _call(op: Operation[Any]) -> Call:
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
-def parts(
-    hint: Any,
-) -> tuple[Literal["any", "scalar", "range", "literal", "union", "array", "tuple", "map", "record"], tuple[Any, ...]]:
-    """Which kind of type a Python annotation is, as JSON has it, and the types that it is made of."""
-    origin = typing.get_origin(hint)
-    arguments = typing.get_args(hint)
-    if origin is Annotated and within(hint) is None:
-        return parts(arguments[0])
-    if origin is Annotated:
-        return "range", (within(hint),)
-    if hint is Any:
-        return "any", ()
-    if hint in _SCALARS:
-        return "scalar", (hint,)
-    if typing.is_typeddict(hint) or is_record(hint):
-        return "record", (hint,)
-    if is_named_tuple(hint):
-        return "tuple", tuple(typing.get_type_hints(hint, include_extras=True).values())
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return "literal", tuple(e.value for e in hint)
-    if origin is Literal:
-        return "literal", arguments
-    if origin in (typing.Union, types.UnionType):
-        return "union", arguments
-    made = origin or hint
-    if isinstance(made, type):
-        if issubclass(made, tuple) and not (len(arguments) == 2 and arguments[1] is ...):
-            return "tuple", arguments
-        if issubclass(made, Mapping):
-            return "map", (arguments or (str, Any))[1:]
-        if issubclass(made, Sequence | Set):
-            return "array", (arguments or (Any,))[:1]
-    raise TypeError(f"{hint!r} is no type of JSON")
-
-
 def word(hint: Any) -> str:
     """A type as the documentation writes it.
 
+    >>> from typing import Literal
     >>> word(list[int] | None), word(dict[str, bool]), word(Literal["map", "set"])
     ('integer[] | null', '{string: boolean}', '"map" | "set"')
     >>> from kafkaspec.contract.numbers import LeaderEpoch
@@ -266,8 +232,8 @@ def fields(record: Any) -> list[Field]:
         absent, out = left_out(record), []
         for f in dataclasses.fields(record):
             hint = without_none(hints[f.name]) if f.name in absent else hints[f.name]
-            needed = not (is_partial(record) or "optional" in f.metadata)
-            out.append(Field(camel(f.name), hint, needed, texts.get(f.name, "")))
+            name = camel(f.name)
+            out.append(Field(name, hint, name not in optional_fields(record), texts.get(f.name, "")))
         return out
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
 

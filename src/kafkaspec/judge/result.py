@@ -20,7 +20,12 @@ MAX_KINDS: Final = 50
 MIN_COVERAGE: Final = 75.0
 """Percent of the conditions' sides that a target must at least have been asked about, to be accepted."""
 
-By = Literal["eager", "deviation", "tour", "draw", "hypothesis", "replay"]
+MIN_CALLS: Final = 100
+"""Calls for each operation that is offered, on average, that a target must at least have been asked, to be accepted. By
+then the judge rejects 82 % of the written mutants, by 20 calls for each 67 %, by 200 hardly more than by 100
+(docs/measured/judge.json)."""
+
+By = Literal["eager", "deviation", "tour", "draw", "relabelled", "hypothesis", "replay"]
 """Where a history comes from."""
 Kind = tuple[str, str, str]
 """Clause, operation, shape of the difference: rejections alike in all three are one."""
@@ -39,7 +44,9 @@ class Job:
     steps: int = STEPS
     """calls of a history"""
     min_coverage: float = MIN_COVERAGE
-    """percent; 0: whatever was asked is enough"""
+    """percent"""
+    min_calls: int = MIN_CALLS
+    """for each operation that is offered"""
     fail_fast: bool = False
     """end with the first rejection"""
 
@@ -201,6 +208,10 @@ class SubsystemVerdict:
     tally: Tally
     clauses: tuple[str, ...]
     """those that the operations state, exercised or not"""
+    both_ways: tuple[str, ...] = field(init=False)
+    """those of them whose conditions were all decided both ways, and at their boundaries"""
+    unconditional: tuple[str, ...] = field(init=False)
+    """those of them that have no condition: all that can be said is whether they were exercised"""
     not_offered: tuple[str, ...]
     """operations that the target leaves out"""
     not_called: tuple[str, ...]
@@ -222,6 +233,11 @@ class SubsystemVerdict:
     """the files of the rejected histories, where they are kept, in their order"""
     kept_last: str = ""
     """the file of the history in which the target got into trouble"""
+
+    def __post_init__(self) -> None:
+        of = {c: self.sides_of(c) for c in self.clauses}
+        object.__setattr__(self, "both_ways", tuple(c for c, (taken, all_) in of.items() if taken == all_ > 0))
+        object.__setattr__(self, "unconditional", tuple(c for c, (_, all_) in of.items() if not all_))
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
@@ -257,14 +273,25 @@ class SubsystemVerdict:
     @property
     def partly_exercised(self) -> tuple[str, ...]:
         """Clauses of which some condition was never decided both ways, or not at its boundary."""
-        return tuple(c for c in self.clauses if c not in self.never_exercised and len({*self.sides_of(c)}) > 1)
+        decided = {*self.never_exercised, *self.both_ways, *self.unconditional}
+        return tuple(c for c in self.clauses if c not in decided)
+
+    @property
+    def with_condition(self) -> tuple[int, int]:
+        """How many clauses that have a condition were exercised both ways, of how many."""
+        return len(self.both_ways), len(self.clauses) - len(self.unconditional)
+
+    @property
+    def without_condition(self) -> tuple[int, int]:
+        """How many clauses that have no condition were exercised, of how many."""
+        return len({*self.unconditional} - {*self.never_exercised}), len(self.unconditional)
 
     @property
     def again(self) -> str:
-        """The command that judges so again."""
+        """The command that judges so again; the first history, where time was over before one was judged."""
         if self.replayed:
             return self.replay(self.replayed)
-        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories}"
+        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories or 1}"
         out += "" if self.job.min_coverage == MIN_COVERAGE else f" --min-coverage {self.job.min_coverage:g}"
         return out + (" --uniform" if self.job.generator == "uniform" else "")
 

@@ -202,9 +202,13 @@ class Target:
     def receive(self, count: int) -> list[bytes]:
         """The next `count` answers, as they were written, but for numbers that the target chooses. TargetTrouble if
         they do not come."""
-        early = [self._early.popleft() for _ in range(min(count, len(self._early)))]
-        lines = self._received(count - len(early))
-        return lines if self.tokens is None else [*early, *map(self.tokens.answered, lines)]
+        early = min(count, len(self._early))
+        lines = self._received(count - early)
+        return (
+            lines
+            if self.tokens is None
+            else [*(self._early.popleft() for _ in range(early)), *map(self.tokens.answered, lines)]
+        )
 
     def _received(self, count: int) -> list[bytes]:
         if self._trouble is not None:

@@ -18,11 +18,17 @@ from kafkaspec.errors import UserError
 
 MAX_LINE_BYTES: Final = 16 << 20
 """A longer line is not read; nor is a longer history in text."""
+LONG_LINE_BYTES: Final = 64 << 10
+"""Before a longer line the check looks whether it may go on."""
 MAX_DEPTH: Final = 100
 """A line that is nested deeper is not read."""
 MAX_UNPACKED: Final = 200
 """A file that unpacks to more than `MAX_UNPACKED` times its size, and more than `FREE_BYTES`, is not read."""
 FREE_BYTES: Final = 64 << 20
+
+
+class UnreadError(UserError):
+    """The rest of a recording is not read, and why."""
 
 
 def parsed(line: bytes, name: str, number: int) -> Any:
@@ -60,9 +66,8 @@ def is_deep(value: Json) -> bool:
 class CountingReader(io.RawIOBase):
     """Bytes that are read, counted. `packed` are those that they are unpacked from: there may not be too many more."""
 
-    def __init__(self, source: Any, name: str = "", packed: CountingReader | None = None) -> None:
+    def __init__(self, source: Any, packed: CountingReader | None = None) -> None:
         self.source = source
-        self.name = name
         self.packed = packed
         self.bytes = 0
 
@@ -73,7 +78,7 @@ class CountingReader(io.RawIOBase):
         n: int = self.source.readinto(buffer) or 0
         self.bytes += n
         if self.packed is not None and self.bytes > max(FREE_BYTES, MAX_UNPACKED * self.packed.bytes):
-            raise UserError(f"{self.name}: unpacks to more than {MAX_UNPACKED} times its size: not read")
+            raise UnreadError(f"the file unpacks to more than {MAX_UNPACKED} times its size")
         return n
 
 
@@ -85,7 +90,7 @@ def opened(raw: CountingReader, name: str, suffix: str) -> Iterable[bytes]:
             raise UserError(f"{name}: a history in text longer than {MAX_LINE_BYTES >> 20} MiB is not read")
         return numbered_lines(text, name)
     if suffix == ".gz":
-        raw = CountingReader(gzip.GzipFile(fileobj=io.BufferedReader(raw)), name, raw)
+        raw = CountingReader(gzip.GzipFile(fileobj=io.BufferedReader(raw)), raw)
     return lines_of(io.BufferedReader(raw, 1 << 16))
 
 

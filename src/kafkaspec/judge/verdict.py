@@ -33,11 +33,19 @@ class SkippedCount:
 
 
 @dataclass(frozen=True)
+class UnreadRest:
+    """From which line on a recording was not read, and why."""
+
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What became of a trace. From `step` on, the fields are of the line where it was rejected or left the contract."""
 
     verdict: Literal["accepted", "rejected", "outside", "incomplete"]
-    """`incomplete`: nothing is wrong with what was judged, and lines were skipped"""
+    """`incomplete`: nothing is wrong with what was judged, and lines were skipped or the last ones not read"""
     source: str
     events: int
     """lines judged, `init` lines and the line that was rejected included"""
@@ -61,7 +69,9 @@ class Verdict:
     skipped: Mapping[str, SkippedCount] = field(default_factory=dict)
     """lines that are none of a trace, by what is unknown in them; "" for the lines that are of further reasons"""
     unjudged: int = 0
-    """lines after a skipped one, up to the next `init`: the state is not known there"""
+    """lines after a skipped one for which the state would have to be known"""
+    unread: UnreadRest | None = None
+    """the lines at the end that were not read; None if all were, or a line was rejected before them"""
     expected: Mapping[str, Json] = field(default_factory=dict)
     """result or error, and state, that would have been accepted"""
     seen: Mapping[str, Json] = field(default_factory=dict)
@@ -86,6 +96,7 @@ class Verdict:
             out.append(f"accepted: {self.source}: {judged}")
         elif self.verdict == "incomplete":
             out.append(f"could not judge all: {self.source}: {judged} accepted, {self.left_out}")
+            out += [f"  not read: {self.unread.what}"] if self.unread is not None else []
         elif self.verdict == "outside":
             out.append(f"outside the contract from step {self.step}: {where}: {self.call}")
             out.append(f"  the caller broke {self.clause}: {self.what}")
@@ -109,10 +120,14 @@ class Verdict:
 
     @property
     def left_out(self) -> str:
-        """How many lines were not judged, in words."""
+        """Which lines were not judged, in words."""
         skipped = sum(s.count for s in self.skipped.values())
-        after = f", {_count(self.unjudged, 'line')} after {'it' if skipped == 1 else 'them'} not judged"
-        return f"{_count(skipped, 'line')} skipped" + (after if self.unjudged else "")
+        out = [f"{_count(skipped, 'line')} skipped"] if skipped else []
+        if self.unjudged:
+            out.append(f"{_count(self.unjudged, 'line')} after {'it' if skipped == 1 else 'them'} not judged")
+        if self.unread is not None:
+            out.append(f"not read from line {self.unread.line:,} on")
+        return ", ".join(out)
 
     @property
     def skips(self) -> list[tuple[str, str]]:

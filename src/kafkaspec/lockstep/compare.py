@@ -206,3 +206,46 @@ def differences(expected: Json, seen: Json, path: str) -> Iterator[Difference]:
             yield from differences(expected[n], seen[k], f"{path}[{n}]")
     elif expected is ABSENT or seen is ABSENT or not matches(expected, seen):
         yield Difference(path, expected, seen)
+
+
+Part = tuple[tuple[str, ...], Json]
+"""The keys that lead to a part of a state, and what stands there, or ABSENT."""
+
+
+def parts_unlike(expected: Json, seen: Json, keys: tuple[str, ...] = ()) -> Iterator[Part]:
+    """Every innermost part of a state, by keys of objects alone, that is not what was expected, as it was seen.
+
+    >>> list(parts_unlike({"a": {"x": 1, "y": [2]}, "b": 3}, {"a": {"x": 1, "y": []}}))
+    [(('a', 'y'), []), (('b',), nothing)]
+    """
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        for key in [*expected, *(k for k in seen if k not in expected)]:
+            if key in seen or not isinstance(expected, Fields):
+                yield from parts_unlike(expected.get(key, ABSENT), seen.get(key, ABSENT), (*keys, key))
+    elif expected is ABSENT or seen is ABSENT or not matches(expected, seen):
+        yield keys, seen
+
+
+def with_parts(observation: Json, parts: Iterable[Sequence[Any]]) -> Json:
+    """An observation as JSON, with other parts, as a line of a trace has them: [keys, value], or [keys] where nothing
+    is.
+
+    >>> with_parts({"a": {"x": 1}, "b": 3}, [[["a", "y"], 2], [["b"]], [["c", "d"]]])
+    {'a': {'x': 1, 'y': 2}}
+    """
+    state = orjson.loads(orjson.dumps(observation, default=float))
+    state = state if isinstance(state, dict) else {}
+    for (*way, last), *value in parts:
+        at = state
+        for key in way:
+            inner = at.get(key)
+            if not isinstance(inner, dict):
+                inner = {}
+                if value:
+                    at[key] = inner
+            at = inner
+        if value:
+            at[last] = value[0]
+        else:
+            at.pop(last, None)
+    return state

@@ -6,7 +6,7 @@ everybody's is. A mutant states the clauses that it breaks, so the answer is kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from kafkaspec.contract.subsystem import Subsystem
@@ -29,8 +29,8 @@ class Citation(NamedTuple):
     """the clauses that the mutant says it breaks"""
     cited: tuple[str, ...]
     """those that the rejection cites, the headline first; none where there is no rejection"""
-    how: str = "rejected"
-    """or the kind of the trouble that it got into, or "survived" """
+    how: str
+    """"rejected", the kind of the trouble that it got into, or "survived" """
 
     @property
     def right(self) -> bool:
@@ -53,34 +53,30 @@ def asked(subsystem: Subsystem) -> list[Mutant]:
     ]
 
 
-def rejected(subsystem: Subsystem, mutant: Mutant, seed: int = 0, blocks: int = BLOCKS) -> Rejection | str:
-    """The first rejection of a mutant, small; or the trouble that it got into, or "survived"."""
+def cited(subsystem: Subsystem, mutant: Mutant, seed: int = 0, blocks: int = BLOCKS) -> Citation:
+    """What the first rejection of a mutant cites, made small."""
+
+    def told(how: str, *clauses: str) -> Citation:
+        return Citation(mutant.name, mutant.clauses, clauses, how)
+
     job = Job(subsystem.name, "", seed, strict=True, fail_fast=True)
     found: Rejection | None = None
     mutant.made()  # in a child it would only be a target that does not begin
+    another = partial(target_of, subsystem, mutant.make, mutant.layer)
     try:
-        with target_of(subsystem, mutant.make, mutant.layer) as target:
-            session = Session(job, target)
+        with another() as target:
+            session = Session(job, target, another=another)
             for number in range(blocks):
                 tally = session.block(number, BLOCK)
-                if tally.trouble is not None:
-                    return tally.trouble.kind
-                if tally.rejections:
+                if tally.rejections:  # it may have died or hung after its wrong answer
                     found = next(iter(tally.rejections.values()))
                     break
+                if tally.trouble is not None:
+                    return told(tally.trouble.kind)
         if found is None:
-            return "survived"
-        with target_of(subsystem, mutant.make, mutant.layer) as target:  # the first was asked ahead
-            return Session(job, target).small(found)
+            return told("survived")
+        with another() as target:  # the first was asked ahead
+            small = Session(job, target, another=another).small(found)
     except TargetTrouble as e:
-        return e.kind
-
-
-def citations(subsystem: Subsystem, mutants: Iterable[Mutant], seed: int = 0) -> Iterator[Citation]:
-    """What the rejections of mutants cite."""
-    for m in mutants:
-        found = rejected(subsystem, m, seed)
-        if isinstance(found, str):
-            yield Citation(m.name, m.clauses, (), found)
-        else:
-            yield Citation(m.name, m.clauses, (*((found.clause,) if found.clause else ()), *found.verdict.others))
+        return told(e.kind)
+    return told("rejected", *([small.clause] if small.clause else []), *small.verdict.others)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 import kafkaspec.models
-from kafkaspec.contract.history import History, answer_text, cut
+from kafkaspec.contract.history import answer_text, cut
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.language.text import short
 from kafkaspec.language.trace import Trace
 from kafkaspec.lockstep.compare import ABSENT, MAX_DIFFERENCES
+from kafkaspec.report.calls import readable
 from kafkaspec.report.section import (
     Cell,
     Column,
@@ -49,10 +49,8 @@ if TYPE_CHECKING:
     from kafkaspec.verify.row import Row
 
 MAX_TEXT = 200
-MAX_LINE = 2_000
 MAX_TOLD = 60
 """Characters of a condition that is told within a line."""
-"""Characters of a call's line in a history that is shown."""
 
 
 def describe(result: Any) -> list[Section]:
@@ -259,8 +257,9 @@ def _verdict(v: Verdict) -> list[Section]:
         facts += [("seen", Cell(seen, "bad")), ("right", Cell(right, "good"))] if seen != right and v.expected else []
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines()]
     facts.append(("judged", Cell(f"{count(v.events, 'event')} in {count(v.histories, 'history')}")))
-    if v.skipped:
+    if v.left_out:
         facts.append(("not judged", Cell(v.left_out, "unknown")))
+        facts += [("not read", Cell(v.unread.what, "unknown"))] if v.unread is not None else []
         facts += [("skipped", Cell(f"{where}: {what}", "unknown")) for what, where in v.skips]
     for id, met in v.deviations.items():
         where = f"{count(met.count, 'time')}, first at step {met.step} (line {met.line})"
@@ -319,6 +318,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
         parts = [
             ("known deviations", known, "unknown"),
             ("never exercised", ", ".join(j.never_exercised), "unknown"),
+            ("exercised, without a condition", _of(*j.without_condition), "plain"),
             ("not exercised both ways", ", ".join(_partly(j, c) for c in j.partly_exercised), "plain"),
             ("never called", ", ".join(j.not_called), "unknown"),
             ("not offered", ", ".join(j.not_offered), "plain"),
@@ -353,9 +353,8 @@ def _judged_row(j: SubsystemVerdict) -> list[str | Cell]:
     def part(of: Iterable[tuple[int, int]]) -> str:
         return "\n".join(f"{n:,} of {all_:,}" for n, all_ in of)
 
-    exercised = f"{len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)}" if j.clauses else ""
     return [
-        j.job.subsystem, exercised, _of(sum(side.taken for side in j.sides), len(j.sides)),
+        j.job.subsystem, _of(*j.with_condition), _of(sum(side.taken for side in j.sides), len(j.sides)),
         part(j.models.values()), part(j.tours.values()),
         f"{t.histories:,}", f"{t.calls:,}", Cell(j.verdict, JUDGED[j.verdict]),
     ]  # fmt: skip
@@ -385,15 +384,10 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
         (r.clause,) if r.clause else (),
         tuple(facts),
         tuple(grids),
-        history=_readable(r.history),
+        history=readable(r.history, v.expected.get("state", ABSENT)),
         conversation=Conversation(r.history, j.target, f"{r.clause} {end}".strip()),
         again=j.replay(j.kept[n]) if n < len(j.kept) else j.again,
     )
-
-
-def _readable(h: History) -> str:
-    """The calls of a history, without what is too long to be read: all of it is in the file that is kept."""
-    return "\n".join(cut(line, MAX_LINE) for line in str(replace(h, why="")).splitlines())
 
 
 def _trouble(j: SubsystemVerdict) -> list[Section]:
@@ -402,7 +396,7 @@ def _trouble(j: SubsystemVerdict) -> list[Section]:
         return []
     facts = [("what", Cell(str(trouble), "unknown"))]
     facts += [("it wrote", Cell("\n".join(trouble.stderr)))] if trouble.stderr else []
-    asked = "" if last is None else _readable(last)
+    asked = "" if last is None else readable(last)
     if asked:
         facts.append(("asked last", Cell("the history below, which ends with the call that got no answer")))
     verdict = Cell(f"could not judge: {trouble.kind}", "unknown")

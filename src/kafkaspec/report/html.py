@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import jinja2
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any
 
 from kafkaspec import __version__
 from kafkaspec.language.trace import Trace
 from kafkaspec.report.describe import describe
 from kafkaspec.report.section import Grid, Mood, flat, sentence, value_text
 from kafkaspec.report.sequence import conversation_svg, sequence_svg
+
+if TYPE_CHECKING:
+    import jinja2
 
 MARKS: Mapping[Mood, str] = {"good": "✓", "bad": "✗", "unknown": "?", "plain": "", "dim": ""}
 WORST: Sequence[Mood] = ("bad", "unknown", "good", "plain", "dim")
@@ -65,6 +65,9 @@ def shares(grid: Grid) -> dict[int, list[float]]:
 
 
 def _environment() -> jinja2.Environment:
+    import jinja2  # a tenth of a second, for those who want a page
+    from markupsafe import Markup
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("kafkaspec.report"),
         autoescape=lambda name: name is not None and name.endswith(".html.j2"),

@@ -4,13 +4,16 @@ A result is an object with one member for each field of its dataclass, in their 
 of the class. Nested dataclasses are objects of their fields alone. A mapping is an object, keys as text; a tuple is an
 array, a set a sorted one, a range its first number and its end. An enum member is its name, a path its text, a model or
 a class its name. A field that stands for "nothing was there" is left out. A field may say otherwise by its metadata:
-under "json" stands a function from its value to the one that is told, or None if none is.
+under "json" stands a function from its value to the one that is told, or None if none is. The bytes of a file's
+name that are not UTF-8 are escapes (`\\xff`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import os
+import re
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from pathlib import PurePath
@@ -19,6 +22,8 @@ from typing import Any
 
 from kafkaspec.language.model import LoadedModel
 from kafkaspec.lockstep.compare import ABSENT
+
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 
 
 def to_json(result: Any) -> Any:
@@ -33,8 +38,10 @@ def _plain(value: Any) -> Any:
     match value:
         case enum.Enum():
             return value.name
-        case None | bool() | int() | str():
+        case None | bool() | int():
             return value
+        case str():
+            return _NOT_UTF_8.sub(lambda m: os.fsencode(m[0]).decode("ascii", "backslashreplace"), value)
         case float():
             return float(value)  # a spec's own kind of number too
         case PurePath():
@@ -48,7 +55,7 @@ def _plain(value: Any) -> Any:
         case partial():
             return _plain(value.func)
         case Mapping():
-            return {k if isinstance(k, str) else str(k): _plain(v) for k, v in value.items()}
+            return {_plain(str(k)): _plain(v) for k, v in value.items()}
         case Set():
             return sorted((_plain(v) for v in value), key=str)
         case Sequence():

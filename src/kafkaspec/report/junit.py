@@ -1,4 +1,4 @@
-"""What the judge found as JUnit's XML, for continuous integration: a test case a subsystem, a failure a rejection."""
+"""What the judge found as JUnit's XML, for continuous integration: a suite a subsystem, a test case a clause."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _suite(j: SubsystemVerdict) -> ElementTree.Element:
             ElementTree.SubElement(case, "skipped", message="no call exercised it")
         else:
             calls = f"{j.tally.clauses[clause]} calls"
-            both = f", {taken} of {all_} sides of its conditions taken" if all_ else ""
+            both = f", {taken} of {all_} sides of its conditions taken" if all_ else "; it has no condition"
             ElementTree.SubElement(case, "system-out").text = calls + both
     return suite
 
@@ -83,9 +83,12 @@ def _again(j: SubsystemVerdict, n: int) -> str:
 def _said(j: SubsystemVerdict) -> str:
     t = j.tally
     met = ", ".join(f"{id} x{n}" for id, n in sorted(t.deviations.items())) or "none"
+    both, all_ = j.with_condition
+    exercised, others = j.without_condition
     return (
-        f"{t.histories} histories, {t.calls} calls; {len(j.clauses) - len(j.never_exercised)} of {len(j.clauses)} "
-        f"clauses exercised; {j.coverage:.1f} % of the sides of conditions taken; known deviations met: {met}"
+        f"{t.histories} histories, {t.calls} calls; {both} of {all_} clauses decided both ways, and "
+        f"{exercised} of {others} without a condition exercised; {j.coverage:.1f} % of the sides of conditions taken; "
+        f"known deviations met: {met}"
     )
 
 

@@ -24,12 +24,13 @@ from typing import Any, BinaryIO
 
 import icontract
 
+from kafkaspec import workers
 from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
 from kafkaspec.contract.project import line_of, unforeseen
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import ENDINGS, UserError, unknown
-from kafkaspec.verify import budget, workers
+from kafkaspec.verify import budget
 from kafkaspec.verify.held import PastResults
 from kafkaspec.verify.row import Row, Unit
 
@@ -180,7 +181,7 @@ def _todo(wanted: Sequence[str], only: str | None, jobs: int) -> list[Unit]:
     return found
 
 
-def _units(asked: tuple[Sequence[str], str | None]) -> list[Unit] | UserError:
+def _units(asked: tuple[Sequence[str], str | None], _say: workers.Say) -> list[Unit] | UserError:
     try:
         return units(*asked)
     except UserError as e:
@@ -192,20 +193,26 @@ def _units(asked: tuple[Sequence[str], str | None]) -> list[Unit] | UserError:
 
 
 def _each(left: Sequence[Unit], seeds: int, jobs: int) -> Iterator[tuple[Unit, list[Row]]]:
-    """The rows of each, as they are ready. Cycles are looked for seldom: there are few among many objects that stay,
-    and looking took a tenth of the time."""
-    from kafkaspec.lockstep.walk import few_collections
+    """The rows of each, as they are ready."""
 
     def ended(unit: Unit, how: str) -> tuple[Unit, list[Row]]:
         why = f"the process that was at it {how}, before it could say more"
         return unit, [_failed(unit, seeds, time.perf_counter(), why, could_judge=False)]
 
-    do = partial(established, seeds=seeds)
+    do = partial(_done, seeds)
     if jobs:
         yield from workers.each(do, left, jobs, ended)
-        return
-    with few_collections():
+    else:
         yield from map(do, left)
+
+
+def _done(seeds: int, unit: Unit, _say: workers.Say | None = None) -> tuple[Unit, list[Row]]:
+    """The rows of a unit. Cycles are looked for seldom: there are few among many objects that stay, and looking took a
+    tenth of the time."""
+    from kafkaspec.lockstep.walk import few_collections
+
+    with few_collections():
+        return established(unit, seeds)
 
 
 # ---- the checks, each a list of claims -------------------------------------------------------------------------------
@@ -354,7 +361,8 @@ def _impl_behind_a_pipe(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
         serve({s.name: (pair.machine, driver)}, source, sink)
 
     command = shlex.join([sys.executable, "-m", "kafkaspec", "serve", s.name])
-    judged = judge(Job(s.name, command, generator="uniform"), examples=PIPED, process=lambda: ChildProcess(answer))
+    job = Job(s.name, command, generator="uniform", min_calls=0)  # it is no campaign: how much was asked is in the row
+    judged = judge(job, examples=PIPED, process=lambda: ChildProcess(answer))
     detail = f"{judged.tally.histories} histories, {judged.tally.calls:,} calls: {judged.verdict}"
     last_words = judged.tally.trouble.stderr if judged.tally.trouble is not None else ()
     rejections = sorted((r.history for r in judged.tally.rejections.values()), key=lambda h: len(h.records))

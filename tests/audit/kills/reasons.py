@@ -47,8 +47,8 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "_unsigned:2:one less": "a shift is a multiple of 7",
     },
     "common/index_evidence": {
-        "IndexCheck.chunk:7:false": SPEED,
-        "IndexCheck.chunk:16:false": SPEED,
+        "IndexCheck.chunk:4:false": SPEED,
+        "IndexCheck.chunk:8:false": SPEED,
         "IndexCheck.stale_from:1:left out": SPEED,
         "IndexCheck.absent:2:left out": LISTED,
     },
@@ -172,13 +172,12 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "ReplicaCheck._difference:4:left out": CLEANEST,
     },
     "storage/offset_index": {
-        "OffsetIndexCheck.compare:3:true": SPEED,
-        "OffsetIndexCheck.compare:5:true": SPEED,
+        "OffsetIndexCheck.compare:2:true": SPEED,
+        "OffsetIndexCheck.compare:4:true": SPEED,
         "OffsetIndexCheck.missing:2:false": LISTED,
     },
     "storage/time_index": {
-        "TimeIndexCheck.compare:1:true": SPEED,
-        "TimeIndexCheck.compare:3:true": SPEED,
+        "TimeIndexCheck.compare:2:true": SPEED,
         "TimeIndexCheck.settle:2:left out": "an entry beyond the last offset was compared with no batch: it is unseen",
         "TimeIndexCheck.falls:1:true": "of a file without an entry there is none whose verdict this could change",
         "TimeIndexCheck.further:2:false": "an entry that is not wrong has no timestamp then, and that is the largest",

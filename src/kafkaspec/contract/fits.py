@@ -1,21 +1,24 @@
 """Whether JSON is of the type that a spec's function takes.
 
-A recording may say anything. What a function is not written for could fail deep within it, or, worse, be kept in the
-state and fail later; so arguments are looked at before it is called. The types are those of the protocol.
+A recording may say anything, and a history that is made smaller is tried with much. What a function is not written for
+could fail deep within it, or, worse, be kept in the state and fail later; so arguments are looked at before it is
+called. The types are those of the judge's protocol.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
+import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import MISSING
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from kafkaspec.contract.codec import camel, is_record
+from kafkaspec.contract.codec import camel, is_named_tuple, is_partial, is_record
 from kafkaspec.contract.machine import Json, Operation
-from kafkaspec.judge.protocol import parts
+from kafkaspec.contract.numbers import within
 
 LARGEST: Final = (1 << 63) - 1
 """Integers have 64 bits, signed. (A JSON reader gives a smaller one as a double.)"""
@@ -29,6 +32,50 @@ _SCALARS: Final[Mapping[Any, str]] = {
     bytes: "type({v}) is str",
 }
 """What is true of a value {v} of that type."""
+
+
+def parts(
+    hint: Any,
+) -> tuple[Literal["any", "scalar", "range", "literal", "union", "array", "tuple", "map", "record"], tuple[Any, ...]]:
+    """Which kind of type a Python annotation is, as JSON has it, and the types that it is made of."""
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
+    if origin is Annotated and within(hint) is None:
+        return parts(arguments[0])
+    if origin is Annotated:
+        return "range", (within(hint),)
+    if hint is Any:
+        return "any", ()
+    if hint in _SCALARS:
+        return "scalar", (hint,)
+    if typing.is_typeddict(hint) or is_record(hint):
+        return "record", (hint,)
+    if is_named_tuple(hint):
+        return "tuple", tuple(typing.get_type_hints(hint, include_extras=True).values())
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return "literal", tuple(e.value for e in hint)
+    if origin is Literal:
+        return "literal", arguments
+    if origin in (typing.Union, types.UnionType):
+        return "union", arguments
+    made = origin or hint
+    if isinstance(made, type):
+        if issubclass(made, tuple) and not (len(arguments) == 2 and arguments[1] is ...):
+            return "tuple", arguments
+        if issubclass(made, Mapping):
+            return "map", (arguments or (str, Any))[1:]
+        if issubclass(made, Sequence | Set):
+            return "array", (arguments or (Any,))[:1]
+    raise TypeError(f"{hint!r} is no type of JSON")
+
+
+@cache
+def optional_fields(record: Any) -> frozenset[str]:
+    """The fields of a record type, by their names in JSON, that may be left out of an argument."""
+    if not is_record(record):
+        return frozenset(record.__optional_keys__)
+    every = is_partial(record)
+    return frozenset(camel(f.name) for f in dataclasses.fields(record) if every or "optional" in f.metadata)
 
 
 @cache

@@ -1,0 +1,150 @@
+"""Work in processes of their own. One that ends before it has answered, as by exit or a signal, ends nothing else: what
+was under way in it is known, and another process takes the rest.
+
+multiprocessing's Pool waits without end for a process that is gone; concurrent.futures does not say what it was at, and
+Ctrl-C waits for all that is under way.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any, Final, Literal, TypeVar
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+Say = Callable[[Any], None]
+"""What a task says on its way, before it answers."""
+Start = Literal["fork", "forkserver"]
+"""How a process begins: as a copy of this one, with all that it has imported and compiled; or with nothing."""
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the program."""
+ENDING_S: Final = 5.0
+"""How long a process that has hung up may take to end."""
+
+
+def cores() -> int:
+    """The processor's cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Worker:
+    """One process, with one task at a time."""
+
+    def __init__(self, do: Callable[[Any, Say], Any], start: Start) -> None:
+        fork = start == "fork"
+        context = multiprocessing.get_context("fork") if fork else multiprocessing.get_context("forkserver")
+        self.connection, theirs = context.Pipe()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it has handlers of its own
+        try:
+            arguments = (do, theirs, self.connection, before)
+            self.process = context.Process(target=_work, args=arguments, daemon=True)
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            theirs.close()
+
+    def begin(self, task: Any) -> None:
+        self.task = task
+        with suppress(OSError):  # it has ended already, which is seen when its answer is waited for
+            self.connection.send(task)
+
+    def heard(self) -> tuple[str, Any]:
+        """What it says, answers or raises; how it ended, if it has."""
+        with suppress(EOFError, OSError):
+            if self.connection.poll():
+                message: tuple[str, Any] = self.connection.recv()
+                return message
+        return "ended", self.ended()
+
+    def ended(self) -> str:
+        self.process.join(ENDING_S)
+        code = self.process.exitcode
+        if code is None:
+            return "hung up"
+        if code >= 0:
+            return f"ended with status {code}"
+        killed = f"was ended by {signal.Signals(-code).name}"
+        return killed + (", as where memory runs out" if -code == signal.SIGKILL else "")
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.terminate()
+        self.process.join(ENDING_S)
+        self.process.kill()  # what it runs may not listen
+        self.process.join()
+
+
+def _work(do: Callable[[Any, Say], Any], connection: Connection, ours: Connection, mask: set[signal.Signals]) -> None:
+    """What a worker does, until nobody has a task for it. Ctrl-C is its parent's, who stops it. `ours` is the parent's
+    end, which a copy of the parent has too: while that is open nobody notices that the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a copy of the parent would tidy up what is the parent's
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    ours.close()
+
+    def say(what: Any) -> None:
+        with suppress(BrokenPipeError):
+            connection.send(("said", what))
+
+    with suppress(KeyboardInterrupt):  # of an engine that listens for Ctrl-C itself
+        while True:
+            try:
+                task = connection.recv()
+            except (EOFError, OSError):
+                return
+            try:
+                message = "answered", do(task, say)
+            except Exception as e:
+                message = "raised", e
+            with suppress(BrokenPipeError):
+                connection.send(message)
+
+
+def each(
+    do: Callable[[Task, Say], Answer],
+    tasks: Sequence[Task],
+    jobs: int,
+    ended: Callable[[Task, str], Answer],
+    *,
+    hear: Say | None = None,
+    start: Start = "forkserver",
+) -> Iterator[Answer]:
+    """What `do` answers to each task, as they are ready, from at most `jobs` processes. Of a task whose process has
+    ended there is what `ended` says of it, and of how it ended. `hear` is called with what tasks say meanwhile. An
+    exception of `do` is raised here, and ends all."""
+    left = deque(tasks)
+    workers = list[_Worker]()
+    try:
+        while left or workers:
+            while left and len(workers) < jobs:
+                workers.append(_Worker(do, start))
+                workers[-1].begin(left.popleft())
+            ready = {*wait([x for w in workers for x in (w.connection, w.process.sentinel)])}
+            for w in [w for w in workers if ready & {w.connection, w.process.sentinel}]:
+                match w.heard():
+                    case "said", what:
+                        if hear is not None:
+                            hear(what)
+                    case "raised", error:
+                        raise error
+                    case "answered", answer:
+                        if left:
+                            w.begin(left.popleft())
+                        else:
+                            workers.remove(w)
+                            w.stop()
+                        yield answer
+                    case _, how:
+                        workers.remove(w)
+                        w.stop()
+                        yield ended(w.task, how)
+    finally:
+        for w in workers:
+            w.stop()
