@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -594,6 +595,12 @@ def dump(
     return run(files, offset=offset, records=records, json=json)
 
 
+@cache
+def _command() -> Any:
+    """All commands with their options, read once in a process."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit. Whatever goes wrong is one line on standard error, and with --json a document."""
     from kafkaspec.cli.output import end, promise, reader_gone
@@ -603,7 +610,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     try:
         if not __debug__:
             raise UserError("Python leaves out contracts and assertions (-O, PYTHONOPTIMIZE): nothing would be checked")
-        code = app(arguments, prog_name="kafkaspec", standalone_mode=False)
+        code = _command()(arguments, prog_name="kafkaspec", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
             raise UserError("interrupted", exit_code=INTERRUPTED)

@@ -21,7 +21,7 @@ import platform
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -54,6 +54,8 @@ LONG: Mapping[str, float] = {"proofs": 60, "impl against spec": 30, "models": 20
 """How long a unit may take that was never done, in seconds: the longest is begun first."""
 
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_SITES = {"site-packages", "dist-packages"}
+"""How the folders are called in which there is what is installed: a user's, or another environment's behind this one."""
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+import[ \t]+(?:\(([\w\s,]+)\)|([\w \t,]+))"
@@ -68,6 +70,11 @@ _FINDS = re.compile(
     r"|\bsubsystem\.(?:find|FILES)\b|\bsubsystem import\b.*\b(?:find|FILES)\b"
 )
 """How a text finds a module, or a file, while it runs."""
+_WORDS = (
+    "importlib", "__import__", "__file__", "sys.", "runpy", "pkgutil", "resolve_name", "PACKAGE", "exec(", "eval(", "open(",
+    ".read_text(", ".read_bytes(", ".layer(", "RealDisk(", "subsystem",
+)  # fmt: skip
+"""One of these is in each text that `_FINDS` finds something in; to look for them takes a tenth of its time."""
 OPENERS = [
     PACKAGE / f"{name}.py"
     for name in ("impl/common/disk", "impl/common/files", "impl/common/mapped_index", "audits/management/compaction")
@@ -94,7 +101,7 @@ def _imports(file: Path) -> Imports | None:
     data = file.read_bytes()
     text = data.decode("utf-8", "replace")
     found = _IMPORT.findall(text)
-    if len(found) == len(re.findall(r"\bimport\b", text)) and all(part.isascii() for of in found for part in of):
+    if len(found) == len(re.findall(r"import\b", text)) and all(part.isascii() for of in found for part in of):
         return [(module or whole.split()[0], _NAME.findall(a or b)) for module, a, b, whole in found]
     return _of_tree(file, data)
 
@@ -106,7 +113,7 @@ def _of_tree(file: Path, data: bytes) -> Imports | None:
         tree = ast.parse(data, str(file))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    for n in ast.walk(tree):
+    for n in _statements(tree):
         if isinstance(n, ast.Import):
             out += [(a.name, []) for a in n.names]
         elif isinstance(n, ast.ImportFrom):
@@ -114,6 +121,16 @@ def _of_tree(file: Path, data: bytes) -> Imports | None:
             module = ".".join([*over, *([n.module] if n.module else [])])
             out.append((module, [a.name for a in n.names]))
     return out
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement, within others too; expressions, which are most of a tree, have none."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        n = todo.pop()
+        yield n
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            todo += getattr(n, name, ())
 
 
 def _name_of(file: Path) -> str:
@@ -138,16 +155,24 @@ def _files_of(name: str) -> tuple[Path, ...]:
             if (f.parent.name, f.name) == (package.rpartition(".")[2], "__init__.py")
         }
         return tuple(sorted(f for folder in tops for f in folder.glob("*.py")))
+    parts = name.split(".")
     if head == "kafkaspec":
-        places = [(folder, folder / rest.replace(".", "/")) for folder in _folders() if rest]
+        out = [f for folder in _folders() if rest for f in _below(folder, parts[1:])]
     else:
-        places = [(root, root / name.replace(".", "/")) for root in roots()]
-    out: list[Path] = []
-    for folder, place in places:
-        over = [p for p in place.parents if p.is_relative_to(folder)]
-        files = [place.with_suffix(".py"), *(p / "__init__.py" for p in (place, *over))]
-        out += [f for f in files if f.is_file()]
+        out = [f for root in roots() for f in _below(root, parts)]
     return tuple(out) or _elsewhere(head)
+
+
+def _below(folder: Path, parts: Sequence[str]) -> list[Path]:
+    """The files of a module below a folder, those of the packages that it is in among them."""
+    at, files = str(folder), list[str]()
+    for part in parts:
+        files.append(f"{at}/__init__.py")
+        at = f"{at}/{part}"
+    return [Path(f) for f in (f"{at}.py", f"{at}/__init__.py", *files) if _is_file(f)]
+
+
+_is_file = cache(os.path.isfile)
 
 
 @cache
@@ -159,10 +184,13 @@ def _elsewhere(top: str) -> tuple[Path, ...]:
         found = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return ()
-    if found is None or not found.origin or any(Path(found.origin).is_relative_to(p) for p in _INSTALLED):
+    if found is None or not found.origin:
+        return ()
+    place = Path(found.origin)
+    if any(place.is_relative_to(p) for p in _INSTALLED) or _SITES & set(place.parts):
         return ()
     folders = map(Path, found.submodule_search_locations or ())
-    return tuple(sorted({Path(found.origin), *(f for folder in folders for f in folder.rglob("*.py"))}))
+    return tuple(sorted({place, *(f for folder in folders for f in folder.rglob("*.py"))}))
 
 
 @cache
@@ -197,6 +225,7 @@ def _engines() -> frozenset[Path]:
     return frozenset(f for f in closure(names) if _is_engine(f))
 
 
+@cache
 def _is_engine(file: Path) -> bool:
     return file.is_relative_to(PACKAGE) and file.relative_to(PACKAGE).parts[0] not in LAYERS
 
@@ -231,8 +260,11 @@ def inputs(unit: Unit) -> list[Path]:
 @cache
 def _finds(file: Path) -> bool:
     """Whether a text finds others while it runs, or cannot be read."""
-    found = file not in OPENERS and _FINDS.search(_text(file)) is not None
-    return file.suffix == ".py" and (found or _imports(file) is None)
+    if file.suffix != ".py":
+        return False
+    text = "" if file in OPENERS else _text(file)
+    found = any(word in text for word in _WORDS) and _FINDS.search(text) is not None
+    return found or _imports(file) is None
 
 
 def _environment(files: Iterable[Path]) -> str:
@@ -242,7 +274,10 @@ def _environment(files: Iterable[Path]) -> str:
 
 @cache
 def _asks_environment(file: Path) -> bool:
-    return file.suffix == ".py" and not _is_engine(file) and _ENVIRONMENT.search(_text(file)) is not None
+    if file.suffix != ".py" or _is_engine(file):
+        return False
+    text = _text(file)
+    return "env" in text and _ENVIRONMENT.search(text) is not None
 
 
 def _text(file: Path) -> str:
