@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -29,9 +30,15 @@ DEFENDED = {
 """The imports that close a circle of files, and may: docs/decisions/0015 says why."""
 
 
+@cache
+def import_statements(text: str) -> list[ast.Import | ast.ImportFrom]:
+    """Those of a text, at its top or within a function; kept, for several tests ask them of the same files."""
+    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import | ast.ImportFrom)]
+
+
 def imports(text: str) -> Iterator[str]:
     """The parts of the package that a text imports, at its top or within a function."""
-    for n in ast.walk(ast.parse(text)):
+    for n in import_statements(text):
         if isinstance(n, ast.ImportFrom) and n.module == "kafkaspec":
             yield from (a.name for a in n.names)
         elif isinstance(n, ast.ImportFrom) and n.module and n.module.startswith("kafkaspec."):
@@ -79,10 +86,10 @@ def test_engines_name_no_subsystem() -> None:
 def names(text: str) -> set[str]:
     """Everything that a text imports, by whole names."""
     out: set[str] = set()
-    for n in ast.walk(ast.parse(text)):
+    for n in import_statements(text):
         if isinstance(n, ast.ImportFrom):
             out |= {f"{n.module}.{a.name}" for a in n.names}
-        elif isinstance(n, ast.Import):
+        else:
             out |= {a.name for a in n.names}
     return out
 
