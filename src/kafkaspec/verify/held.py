@@ -55,7 +55,7 @@ LONG: Mapping[str, float] = {"proofs": 60, "impl against spec": 30, "models": 20
 
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _SITES = {"site-packages", "dist-packages"}
-"""How the folders are called in which there is what is installed: a user's, or another environment's behind this one."""
+"""How folders of what is installed are called: a user's, too, or another environment's behind this one."""
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+import[ \t]+(?:\(([\w\s,]+)\)|([\w \t,]+))"
@@ -71,8 +71,8 @@ _FINDS = re.compile(
 )
 """How a text finds a module, or a file, while it runs."""
 _WORDS = (
-    "importlib", "__import__", "__file__", "sys.", "runpy", "pkgutil", "resolve_name", "PACKAGE", "exec(", "eval(", "open(",
-    ".read_text(", ".read_bytes(", ".layer(", "RealDisk(", "subsystem",
+    "importlib", "__import__", "__file__", "sys.", "runpy", "pkgutil", "resolve_name", "PACKAGE", "exec(", "eval(",
+    "open(", ".read_text(", ".read_bytes(", ".layer(", "RealDisk(", "subsystem",
 )  # fmt: skip
 """One of these is in each text that `_FINDS` finds something in; to look for them takes a tenth of its time."""
 OPENERS = [
