@@ -297,6 +297,8 @@ class Concrete:
         self._places = {n: i for i, n in enumerate(self.vars)}
         self._parameters: dict[str, tuple[list[str], list[T]]] = {}
         """of claims, when they were asked for: names and types"""
+        self._abstract: dict[str, Concrete] = {}
+        """by refinement, when they were asked for"""
         self._domains: dict[T, list[Any]] = {}
         self._freezers: dict[T, Callable[[Any], Any]] = {}
         self._kept = [i for i, n in enumerate(self.vars) if ghosts or n not in self.model.ghosts]
@@ -667,8 +669,10 @@ class Concrete:
 
     def abstract(self, name: str) -> Concrete:
         """The abstract model of a refinement, at this model's sizes."""
-        of = self.model.refinements[name].abstract
-        return Concrete(of.cls, {n: self.sizes[n] for n in of.sizes}, ghosts=True)
+        if name not in self._abstract:
+            of = self.model.refinements[name].abstract
+            self._abstract[name] = Concrete(of.cls, {n: self.sizes[n] for n in of.sizes}, ghosts=True)
+        return self._abstract[name]
 
     def _refines(self, name: str, part: str, state: State, after: State | None) -> bool:
         try:
