@@ -838,14 +838,14 @@ def _annotations(cls: type, classes: Iterable[type]) -> dict[str, Any]:
 
 
 def _class_line(cls: type, file: str) -> int:
-    for n in ast.walk(text.module_of(file)):
+    for n in text.definitions_of(file):
         if isinstance(n, ast.ClassDef) and n.name == cls.__name__:
             return n.lineno
     return 1
 
 
 def _variable_line(cls: type, file: str, name: str) -> int:
-    for c in ast.walk(text.module_of(file)):
+    for c in text.definitions_of(file):
         if isinstance(c, ast.ClassDef) and c.name == cls.__name__:
             for n in c.body:
                 if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
@@ -861,7 +861,7 @@ def _check_body(cls: type) -> None:
     methods = [getattr(v, "__kafkaspec_define__", v) for v in vars(cls).values()]
     code = [f.__code__ for f in methods if isinstance(f, FunctionType)]
     lines = {c.co_firstlineno for c in code if c.co_filename == file}
-    for n in ast.walk(text.module_of(file)):
+    for n in text.definitions_of(file):
         if isinstance(n, ast.ClassDef) and n.name == cls.__name__:
             inside = any(n.lineno <= line <= (n.end_lineno or 0) for line in lines)
             if (inside or not lines) and (wrong := form.body(n) or _undecorated(n, cls)) is not None:

@@ -61,10 +61,16 @@ def module_of(file: str) -> ast.Module:
     return ast.parse("".join(linecache.getlines(file)), file)
 
 
+@cache
+def definitions_of(file: str) -> tuple[ast.ClassDef | ast.FunctionDef, ...]:
+    """The classes and functions of a module's file, at its top and within others."""
+    return tuple(n for n in ast.walk(module_of(file)) if isinstance(n, ast.ClassDef | ast.FunctionDef))
+
+
 def definition(f: FunctionType) -> ast.FunctionDef:
     """The syntax tree of a function, with its file's line numbers."""
     code = f.__code__
-    for n in ast.walk(module_of(code.co_filename)):
+    for n in definitions_of(code.co_filename):
         if isinstance(n, ast.FunctionDef) and n.name == code.co_name:
             first = min([n.lineno, *[d.lineno for d in n.decorator_list]])
             if first == code.co_firstlineno:
@@ -118,13 +124,15 @@ class _Rewrite(ast.NodeTransformer):
                 n, "'functiondef' has no meaning in a model's text; a helper function stands outside, with @define"
             )
         self.inside, self.parameters = True, frozenset(a.arg for a in n.args.args)
-        for m in ast.walk(n):
-            for name in (getattr(m, part, None) for part in ("id", "arg", "attr")):
-                if isinstance(name, str) and form.private(name):
-                    self.fail(m, f"{name}: {form.PRIVATE}")
+        every = [*ast.walk(n)]
+        for m in every:
+            match m:
+                case ast.Name(id=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)) | ast.Attribute(attr=name):
+                    if form.private(name):
+                        self.fail(m, f"{name}: {form.PRIVATE}")
         self.state = n.args.args[0].arg if n.args.args else ""
         self.locals = _stored([n])
-        self.branched = _stored([m for m in ast.walk(n) if isinstance(m, ast.If)])
+        self.branched = _stored([m for m in every if isinstance(m, ast.If)])
         if n.body and isinstance(n.body[0], ast.Expr) and isinstance(n.body[0].value, ast.Constant):
             n.body = n.body[1:] or [ast.copy_location(ast.Pass(), n)]
         self.generic_visit(n)
