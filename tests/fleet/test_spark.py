@@ -93,8 +93,7 @@ def test_an_interrupted_campaign_keeps_what_tasks_wrote(
         campaign(FAULTY, seeds=seeds, steps=60, out=tmp_path, master="local[2]", progress=interrupt)
     before = len(Store(tmp_path).missing(seeds))
     there = campaign(FAULTY, seeds=seeds, steps=60, out=tmp_path, master="local[2]")
-    assert there.walked == before
-    assert 0 < before < len(seeds)
+    assert 0 < there.walked <= before < len(seeds)  # what was under way may have been written after it was asked
     assert not Store(tmp_path).missing(seeds)
 
 
