@@ -73,15 +73,15 @@ DOUBT = 2**36
 # ---- a producer's line of the table
 (
     KEY, EPOCH, SEQUENCE, OFFSET, DELTA, TIMESTAMP, COORDINATOR, TRANSACTION, SEEN, FILTERED, DATA_TIMESTAMP, MARKER,
-    RESUMED,
-) = range(13)  # fmt: skip
-LINE = 13
+    RESUMED, PLAIN,
+) = range(14)  # fmt: skip
+LINE = 14
 """KEY: producer id + 1, 0 where there is none. SEQUENCE, OFFSET, DELTA: of the last data batch of this epoch, -1, -1, 0
 without one. COORDINATOR: the last marker's, -1 without one, UNKNOWN where there may have been one. TRANSACTION: the
 open one's first offset, or -1. SEEN: how many offsets were missing at its last data batch. FILTERED: records of that
 batch are missing. DATA_TIMESTAMP: that batch's. MARKER: the last marker's offset, or -1. RESUMED: where its open
 transaction has all but the last of some batches below the log start, the last one's base; otherwise any below its first
-offset."""
+offset. PLAIN: 1 if it wrote a batch that is not transactional while nothing was seen to be open."""
 UNKNOWN = -2
 
 # ---- the loop's state
@@ -380,7 +380,8 @@ class ProducerCheck(LogCheck):
         of what is below, and a transaction begins at its first batch there. It deletes the snapshots up to the log
         start, so that where one is left that has not happened from there on.
         """
-        start = self.log.log_start if self.log.start_known else NOWHERE
+        known = self.log.start_known and self.log.files.kind is Kind.CURRENT
+        start = self.log.log_start if known else NOWHERE
         return min(NOWHERE, max(start or 0, self.start), *(offset for offset, _ in self.snapshots))
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
@@ -441,7 +442,7 @@ class ProducerCheck(LogCheck):
 
     def _may_be_forgotten(self, line: NDArray[np.int64], row: tuple[int, ...]) -> bool:
         """Whether a broker may have known nothing any more of the producer when this batch came: it was idle, or its
-        last records were below the log start (which Kafka before 2.5 took for a reason)."""
+        last records were below the log start (which Kafka before 2.4 took for a reason)."""
         if line[TRANSACTION] >= 0:
             return False
         newest = max(int(self.table.state[LATEST]), row[MAX_TIMESTAMP])
@@ -459,7 +460,7 @@ class ProducerCheck(LogCheck):
         trusted = True
         transaction, coordinator, marker = -1, -1 if self.known_start and not self.forgot else UNKNOWN, -1
         line = self.table.lines[n].copy()
-        resumed = int(line[RESUMED])
+        resumed, plain = int(line[RESUMED]), int(line[PLAIN])
         if there:
             transaction, coordinator, marker = (int(line[c]) for c in (TRANSACTION, COORDINATOR, MARKER))
             gap = int(state[MISSING] - line[SEEN])
@@ -485,6 +486,8 @@ class ProducerCheck(LogCheck):
             transaction = base
             if state[WATCH]:
                 self._started(producer, base)
+        elif transaction < 0:
+            plain = 1
         elif transactional and line[OFFSET] < self.rebuilt:
             resumed = base
             if state[WATCH]:
@@ -504,6 +507,7 @@ class ProducerCheck(LogCheck):
                 row[MAX_TIMESTAMP],
                 marker,
                 resumed,
+                plain,
             ],
         )
 
@@ -679,11 +683,13 @@ class ProducerCheck(LogCheck):
         """Below which offset the open transaction may have begun, other than at its first records that are there.
 
         Retention and DeleteRecords end no transaction, and a new epoch none whose marker was given up: after what was
-        deleted only a marker says that none was open.
+        deleted only a marker says that none was open, or a batch that is not transactional, which every broker since
+        0.11 refuses in an open transaction. A snapshot behind the log's begin says less: it may have been written again
+        by a state that was rebuilt, beside an index that was not.
         """
         if missing:
             return int(line[TRANSACTION])
-        return 0 if self.known_start or line[MARKER] >= 0 else self.start
+        return 0 if self.known_start or line[MARKER] >= 0 or line[PLAIN] else self.start
 
     def _rebuilt_first(self, first: int, begun: int, last: int, resumed: int) -> bool:
         """Whether a state that was rebuilt may have a transaction begin there, which begins before: at a batch that is
@@ -733,11 +739,11 @@ class ProducerCheck(LogCheck):
                 at, e = surplus.pop(same)
                 unpaired.remove(a)
                 yield self._wrong_entry(path, at, e, a)
-        unpaired = [a for a in unpaired if not a.lost]
+        lacking = [a for a in unpaired if not a.lost]
         if unpaired and file is None and self.log.alone:
             self.unindexed.append(Path(path).name)
-        elif unpaired and not incomplete:
-            yield self._missing_entries(segment, path, unpaired, file is None, list(entries))
+        elif lacking and not incomplete:
+            yield self._missing_entries(segment, path, lacking, file is None, list(entries))
         for marker, (at, e) in surplus.items():
             if incomplete or (
                 marker in seen.bare
@@ -931,7 +937,9 @@ class ProducerCheck(LogCheck):
             (gap and transaction >= 0 > e.transaction)
             or ((missing or not self.known_start) and 0 <= e.transaction < (transaction if transaction >= 0 else at))
             or (e.transaction == -1 and offset < self.rebuilt)
-            or (transaction >= 0 and self._rebuilt_first(e.transaction, transaction, offset - delta, int(line[RESUMED])))
+            or (
+                transaction >= 0 and self._rebuilt_first(e.transaction, transaction, offset - delta, int(line[RESUMED]))
+            )
         ):
             wrong.append(("open transaction from", e.transaction, transaction))
         if not wrong:
