@@ -88,8 +88,8 @@ UNKNOWN = -2
 NEXT, MISSING, LATEST, COMMITTED, WATCH, FILTERED_ROWS, DOUBT_AT, REBUILT = range(8)
 STATE = 8
 """NEXT: the offset that comes next. LATEST: the largest timestamp so far, ms. WATCH: whether the start of a transaction
-is of interest. FILTERED_ROWS: batches that lack records. DOUBT_AT: NEXT when something could not be read, or -1. REBUILT: see
-ProducerCheck._rebuilt_from."""
+is of interest. FILTERED_ROWS: batches that lack records. DOUBT_AT: NEXT when something could not be read, or -1. REBUILT:
+what ProducerCheck._rebuilt_from gives."""
 
 
 # ---- compiled --------------------------------------------------------------------------------------------------------
@@ -692,8 +692,8 @@ class ProducerCheck(LogCheck):
         return 0 if self.known_start or line[MARKER] >= 0 or line[PLAIN] else self.start
 
     def _rebuilt_first(self, first: int, begun: int, last: int, resumed: int) -> bool:
-        """Whether a state that was rebuilt may have a transaction begin there, which begins before: at a batch that is
-        the first at some log start or above it. Of what is below the present one only that is asked: nobody reads it."""
+        """Whether a state that was rebuilt may have a transaction begin there that begins before: at the first batch
+        at some log start or above it. What is below the present one is not looked at closely: nobody reads it."""
         return begun < first <= last and (first < self.rebuilt or first == resumed)
 
     # the transaction index

@@ -455,8 +455,8 @@ def test_no_transaction_begins_below_0(made: MadeLog) -> None:
 @pytest.mark.clause("PSM-16")
 @pytest.mark.parametrize("base", [0, 100])
 def test_a_state_that_was_rebuilt_from_the_log_start(made: MadeLog, base: int) -> None:
-    """After DeleteRecords into a segment and a truncation within it, Kafka 4.3 reads on from the batch of the log
-    start: seen with its own UnifiedLog, which wrote each of the entries that are right here."""
+    """After DeleteRecords into a segment and a truncation within it, Kafka reads on from the batch of the log start.
+    Its own UnifiedLog (4.3.0) makes such entries, from the begin of a batch around the log start too."""
     made.bases, made.clean, made.more = [base], True, {"log_start": base + 2}
     made.data(1, 5).batch().data(1, 6, 3).data(1, 9).batch().abort(1, base + 2).close(entry(1, 9, base + 5))
     told = [("ERROR", "PSM-16", f"{base:020}.txnindex", 0, base)]

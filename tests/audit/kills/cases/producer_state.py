@@ -269,7 +269,7 @@ INDEXED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
     "an abort of another epoch": ((t(0, 1, 0), abort(1, 1, pepoch=3), t(2, 1, 0, pepoch=3)), [[], [(1, 0, 1, 2)]]),
 }  # fmt: skip
 
-# ---- a state that was rebuilt from a log start ------------------------------------------------------------------------
+# ---- a state that was rebuilt from a log start -----------------------------------------------------------------------
 RESUMED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
     "three batches": ((t(0, 1, 0), b(1), t(2, 1, 1), t(3, 1, 2), abort(4, 1)),
         [[], *([(1, n, 4, 5)] for n in (-1, 0, 1, 2, 3, 4))]),
@@ -284,6 +284,8 @@ RESUMED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
         [[(1, n, 4, 5)] for n in (0, 1, 2, 3)]),
     "another's plain batches": ((p(0, 2, 0), t(1, 1, 0), abort(2, 1), b(3), p(4, 2, 1), b(5), p(6, 2, 9)),
         [[(1, 1, 2, n)] for n in (3, 4, 5, 6)]),
+    "another open, a plain batch in it": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), b(3), p(4, 2, 1), b(5)),
+        [[(1, 1, 2, n)] for n in (0, 3, 4, 5)]),
     "another open, which goes on": ((t(0, 2, 0), t(1, 2, 1), t(2, 1, 0), abort(3, 1), b(4), t(5, 2, 2), t(6, 4, 0)),
         [[(1, 2, 3, n)] for n in (0, 1, 2, 4, 5, 6)]),
     "two others open": ((t(0, 2, 0), t(1, 3, 0), t(2, 1, 0), abort(3, 1), b(4), t(5, 2, 1), t(6, 3, 1), t(7, 4, 0)),
