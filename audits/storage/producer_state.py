@@ -88,8 +88,8 @@ UNKNOWN = -2
 NEXT, MISSING, LATEST, COMMITTED, WATCH, FILTERED_ROWS, DOUBT_AT, REBUILT = range(8)
 STATE = 8
 """NEXT: the offset that comes next. LATEST: the largest timestamp so far, ms. WATCH: whether the start of a transaction
-is of interest. FILTERED_ROWS: batches that lack records. DOUBT_AT: NEXT when something could not be read, or -1. REBUILT:
-what ProducerCheck._rebuilt_from gives."""
+is of interest. FILTERED_ROWS: batches that lack records. DOUBT_AT: NEXT when something could not be read, or -1.
+REBUILT: what ProducerCheck._rebuilt_from gives."""
 
 
 # ---- compiled --------------------------------------------------------------------------------------------------------
@@ -378,11 +378,12 @@ class ProducerCheck(LogCheck):
         Without a snapshot above the log start it reads on from the batch of the log start, within a segment: a follower
         that truncates its log in that segment, say, or a broker whose snapshots cannot be read. It then knows nothing
         of what is below, and a transaction begins at its first batch there. It deletes the snapshots up to the log
-        start, so that where one is left that has not happened from there on.
+        start, so that where one is left that has not happened from there on; but those of no producer say nothing, as
+        it writes them where a clean stop left none (the log start was the end).
         """
         known = self.log.start_known and self.log.files.kind is Kind.CURRENT
         start = self.log.log_start if known else NOWHERE
-        return min(NOWHERE, max(start or 0, self.start), *(offset for offset, _ in self.snapshots))
+        return min(NOWHERE, max(start or 0, self.start), *(x for x, f in self.snapshots if f.size > HEAD_SIZE))
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
         rows = np.ascontiguousarray(chunk.batches)

@@ -472,6 +472,8 @@ def test_a_state_that_was_rebuilt_from_the_log_start(made: MadeLog, base: int) -
         assert of(6, start) == of(8, start) == told
     made.snapshots[base + 1] = encode([entry(1, 5, base, transaction=base)])
     assert (of(2, 6), of(5, 6)) == ([], told)  # none was rebuilt from 1 on, or this one would be gone
+    made.snapshots[base + 1] = encode([])  # written where a clean stop left none, with the log start at the end
+    assert of(5, 6) == []
     del made.snapshots[base + 1]
     made.aborted = {base: [AbortedTxn(1, base + 5, base + 7, base + 8)]}
     made.more = {"log_start": None}

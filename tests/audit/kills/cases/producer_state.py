@@ -906,13 +906,17 @@ CASES: Mapping[str, Callable[[], Case]] = {
         for start in (1, 2, 3, 4, 8)
     },
     **{
-        f"log start 2, index, a snapshot at {at}, {n}": (
-            lambda txn=txn, at=at: log(
-                *RESUMED["three batches"][0], txn=txn, starts={"t-0": 2}, snapshots={at: [e(1, 0, 0, transaction=0)]}
+        f"log start 2, index, a snapshot{' of none' if none else ''} at {at}, {n}": (
+            lambda txn=txn, at=at, none=none: log(
+                *RESUMED["three batches"][0],
+                txn=txn,
+                starts={"t-0": 2},
+                snapshots={at: [] if none else [e(1, 0, 0, transaction=0)]},
             )
         )
         for n, txn in enumerate(RESUMED["three batches"][1])
         for at in (1, 2)
+        for none in (False, True)
     },
     **{
         f"index, three batches, given {'alone' if alone else 'without a log start'}, {n}": (
