@@ -906,17 +906,12 @@ CASES: Mapping[str, Callable[[], Case]] = {
         for start in (1, 2, 3, 4, 8)
     },
     **{
-        f"log start 2, index, a snapshot{' of none' if none else ''} at {at}, {n}": (
-            lambda txn=txn, at=at, none=none: log(
-                *RESUMED["three batches"][0],
-                txn=txn,
-                starts={"t-0": 2},
-                snapshots={at: [] if none else [e(1, 0, 0, transaction=0)]},
-            )
+        f"log start 2, index, a snapshot {of} at {at}, {n}": (
+            lambda txn=txn, at=at, x=x: log(*RESUMED["three batches"][0], txn=txn, starts={"t-0": 2}, snapshots={at: x})
         )
         for n, txn in enumerate(RESUMED["three batches"][1])
         for at in (1, 2)
-        for none in (False, True)
+        for of, x in {"of one": [e(1, 0, 0, transaction=0)], "of none": [], "of 11 bytes": b"x" * 11}.items()
     },
     **{
         f"index, three batches, given {'alone' if alone else 'without a log start'}, {n}": (
