@@ -71,21 +71,25 @@ DOUBT = 2**36
 """as many offsets are missing as anything may need; so few that no log has room for LONG_MAX of them"""
 
 # ---- a producer's line of the table
-KEY, EPOCH, SEQUENCE, OFFSET, DELTA, TIMESTAMP, COORDINATOR, TRANSACTION, SEEN, FILTERED, DATA_TIMESTAMP, MARKER = (
-    range(12)
-)
-LINE = 12
+(
+    KEY, EPOCH, SEQUENCE, OFFSET, DELTA, TIMESTAMP, COORDINATOR, TRANSACTION, SEEN, FILTERED, DATA_TIMESTAMP, MARKER,
+    RESUMED, PLAIN,
+) = range(14)  # fmt: skip
+LINE = 14
 """KEY: producer id + 1, 0 where there is none. SEQUENCE, OFFSET, DELTA: of the last data batch of this epoch, -1, -1, 0
 without one. COORDINATOR: the last marker's, -1 without one, UNKNOWN where there may have been one. TRANSACTION: the
 open one's first offset, or -1. SEEN: how many offsets were missing at its last data batch. FILTERED: records of that
-batch are missing. DATA_TIMESTAMP: that batch's. MARKER: the last marker's offset, or -1."""
+batch are missing. DATA_TIMESTAMP: that batch's. MARKER: the last marker's offset, or -1. RESUMED: where its open
+transaction has all but the last of some batches below the log start, the last one's base; otherwise any below its first
+offset. PLAIN: 1 if it wrote a batch that is not transactional while nothing was seen to be open."""
 UNKNOWN = -2
 
 # ---- the loop's state
-NEXT, MISSING, LATEST, COMMITTED, WATCH, FILTERED_ROWS, DOUBT_AT = range(7)
+NEXT, MISSING, LATEST, COMMITTED, WATCH, FILTERED_ROWS, DOUBT_AT, REBUILT = range(8)
 STATE = 8
 """NEXT: the offset that comes next. LATEST: the largest timestamp so far, ms. WATCH: whether the start of a transaction
-is of interest. FILTERED_ROWS: batches that lack records. DOUBT_AT: NEXT when something could not be read, or -1."""
+is of interest. FILTERED_ROWS: batches that lack records. DOUBT_AT: NEXT when something could not be read, or -1.
+REBUILT: what ProducerCheck._rebuilt_from gives."""
 
 
 # ---- compiled --------------------------------------------------------------------------------------------------------
@@ -103,6 +107,7 @@ def follow(rows: int, first: int, end: int, table: int, mask: int, state: int, s
     upcoming = load(state, NEXT)
     missing = load(state, MISSING)
     latest = load(state, LATEST)
+    rebuilt = load(state, REBUILT)
     while i < end:
         row = rows + i * COLUMNS * 8
         base = load(row, BASE_OFFSET)
@@ -160,6 +165,8 @@ def follow(rows: int, first: int, end: int, table: int, mask: int, state: int, s
                     if load(state, WATCH) != 0:
                         break
                     store(line, TRANSACTION, base)
+                elif load(line, OFFSET) < rebuilt and (base >= rebuilt or load(state, WATCH) != 0):
+                    break
                 store(line, SEQUENCE, (sequence + last - base) & INT_MAX)
                 store(line, OFFSET, last)
                 store(line, DELTA, last - base)
@@ -246,9 +253,11 @@ class Table:
         self._again(len(self.lines), lines[~old | (lines[:, TRANSACTION] >= 0)])
         return True
 
-    def earliest_open(self, but: int = -1) -> int | None:
-        """The least first offset of the open transactions, those of producer `but` not counted."""
-        first = self.lines[(self.lines[:, KEY] != 0) & (self.lines[:, KEY] != but + 1), TRANSACTION]
+    def earliest_open(self, but: int = -1, written_from: int = -1) -> int | None:
+        """The least first offset of the open transactions, those of producer `but` not counted, nor those without a
+        record at `written_from` or behind it."""
+        lines = self.lines[(self.lines[:, KEY] != 0) & (self.lines[:, KEY] != but + 1)]
+        first = lines[lines[:, OFFSET] >= written_from, TRANSACTION]
         first = first[first >= 0]
         return int(first.min()) if len(first) else None
 
@@ -265,6 +274,11 @@ class _AbortedTransaction:
     """first offset of the first transaction of another producer that began later"""
     begun_below: int = 0
     """its first offset may also be any below this one: its first records may be among those that are not there"""
+    last: int = -1
+    """base of its last batch"""
+    resumed: int = -1
+    lost: bool = False
+    """all its records are where a state that was rebuilt may not have seen them: it may have no entry"""
     sure_stable: bool = True
     doubtful: bool = False
     """something since its producer's last batch cannot be read: the marker of an earlier transaction, perhaps"""
@@ -322,6 +336,7 @@ class ProducerCheck(LogCheck):
         """first offset that was read"""
         self.known_start = True
         """whether the state before the first batch is known"""
+        self.rebuilt = 0
         self.forgot = False
         self.aborted = self.starts_at = 0
         self.snapshots = list(log.files.snapshots)
@@ -344,6 +359,7 @@ class ProducerCheck(LogCheck):
             self.begun = True
             self.start = segment.base_offset
             self.table.state[NEXT] = segment.base_offset
+            self.rebuilt = self.table.state[REBUILT] = self._rebuilt_from()
             yield from self._snapshots_below(segment)
         state = self.table.state
         self.gathered = _Segment(missing=int(state[MISSING]), filtered=int(state[FILTERED_ROWS]))
@@ -355,6 +371,19 @@ class ProducerCheck(LogCheck):
             if self.log.alone:  # or a segment was not given, with whatever it held
                 self._doubt()
             state[NEXT] = segment.base_offset
+
+    def _rebuilt_from(self) -> int:
+        """The greatest offset from which a broker may have rebuilt its state out of records.
+
+        Without a snapshot above the log start it reads on from the batch of the log start, within a segment: a follower
+        that truncates its log in that segment, say, or a broker whose snapshots cannot be read. It then knows nothing
+        of what is below, and a transaction begins at its first batch there. It deletes the snapshots up to the log
+        start, so that where one is left that has not happened from there on; but those of no producer say nothing, as
+        it writes them where a clean stop left none (the log start was the end).
+        """
+        known = self.log.start_known and self.log.files.kind is Kind.CURRENT
+        start = self.log.log_start if known else NOWHERE
+        return min(NOWHERE, max(start or 0, self.start), *(x for x, f in self.snapshots if f.size > HEAD_SIZE))
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
         rows = np.ascontiguousarray(chunk.batches)
@@ -414,7 +443,7 @@ class ProducerCheck(LogCheck):
 
     def _may_be_forgotten(self, line: NDArray[np.int64], row: tuple[int, ...]) -> bool:
         """Whether a broker may have known nothing any more of the producer when this batch came: it was idle, or its
-        last records were below the log start (which Kafka before 2.5 took for a reason)."""
+        last records were below the log start (which Kafka before 2.4 took for a reason)."""
         if line[TRANSACTION] >= 0:
             return False
         newest = max(int(self.table.state[LATEST]), row[MAX_TIMESTAMP])
@@ -431,8 +460,9 @@ class ProducerCheck(LogCheck):
         transactional = bool(row[ATTRIBUTES] & TRANSACTIONAL)
         trusted = True
         transaction, coordinator, marker = -1, -1 if self.known_start and not self.forgot else UNKNOWN, -1
+        line = self.table.lines[n].copy()
+        resumed, plain = int(line[RESUMED]), int(line[PLAIN])
         if there:
-            line = self.table.lines[n].copy()
             transaction, coordinator, marker = (int(line[c]) for c in (TRANSACTION, COORDINATOR, MARKER))
             gap = int(state[MISSING] - line[SEEN])
             if not self._may_be_forgotten(line, row):
@@ -457,6 +487,12 @@ class ProducerCheck(LogCheck):
             transaction = base
             if state[WATCH]:
                 self._started(producer, base)
+        elif transaction < 0:
+            plain = 1
+        elif transactional and line[OFFSET] < self.rebuilt:
+            resumed = base
+            if state[WATCH]:
+                self._started(producer, base)
         self.table.add(
             producer,
             [
@@ -471,6 +507,8 @@ class ProducerCheck(LogCheck):
                 int(not whole),
                 row[MAX_TIMESTAMP],
                 marker,
+                resumed,
+                plain,
             ],
         )
 
@@ -604,7 +642,7 @@ class ProducerCheck(LogCheck):
                 state[COMMITTED] += 1
             else:
                 self.aborted += 1
-                self._remember(row, line, gap)
+                self._remember(row, line)
         elif kind == "abort":
             self.gathered.bare.add(row[BASE_OFFSET])
         if not there and self.table.shrink():
@@ -616,20 +654,27 @@ class ProducerCheck(LogCheck):
             producer, [epoch, *kept, row[MAX_TIMESTAMP], coordinator, -1, seen, filtered, data, row[BASE_OFFSET]]
         )
 
-    def _remember(self, row: tuple[int, ...], line: NDArray[np.int64], gap: int) -> None:
+    def _remember(self, row: tuple[int, ...], line: NDArray[np.int64]) -> None:
         other = self.table.earliest_open(but=row[PRODUCER_ID])
+        known = self.table.earliest_open(but=row[PRODUCER_ID], written_from=self.rebuilt)
         missing = int(self.table.state[MISSING])
         a = _AbortedTransaction(
             row[PRODUCER_ID],
             int(line[TRANSACTION]),
             row[BASE_OFFSET],
             row[BASE_OFFSET] + 1 if other is None else other,
-            begun_below=self._begun_below(line, missing or gap),
-            sure_stable=missing == 0 and self.known_start and not self.forgot,
+            begun_below=self._begun_below(line, missing),
+            last=int(line[OFFSET] - line[DELTA]),
+            resumed=int(line[RESUMED]),
+            lost=bool(line[OFFSET] < self.rebuilt),
+            sure_stable=missing == 0
+            and self.known_start
+            and not self.forgot
+            and (other is None or other >= self.rebuilt),
             doubtful=int(self.table.state[MISSING]) >= DOUBT,
         )
         self.gathered.aborted.append(a)
-        if other is None:
+        if known is None:
             self.gathered.waiting.append(a)
             self.table.state[WATCH] = 1
         else:
@@ -639,11 +684,18 @@ class ProducerCheck(LogCheck):
         """Below which offset the open transaction may have begun, other than at its first records that are there.
 
         Retention and DeleteRecords end no transaction, and a new epoch none whose marker was given up: after what was
-        deleted only a marker says that none was open.
+        deleted only a marker says that none was open, or a batch that is not transactional, which every broker since
+        0.11 refuses in an open transaction. A snapshot behind the log's begin says less: it may have been written again
+        by a state that was rebuilt, beside an index that was not.
         """
         if missing:
             return int(line[TRANSACTION])
-        return 0 if self.known_start or line[MARKER] >= 0 else self.start
+        return 0 if self.known_start or line[MARKER] >= 0 or line[PLAIN] else self.start
+
+    def _rebuilt_first(self, first: int, begun: int, last: int, resumed: int) -> bool:
+        """Whether a state that was rebuilt may have a transaction begin there that begins before: at the first batch
+        at some log start or above it. What is below the present one is not looked at closely: nobody reads it."""
+        return begun < first <= last and (first < self.rebuilt or first == resumed)
 
     # the transaction index
 
@@ -688,10 +740,11 @@ class ProducerCheck(LogCheck):
                 at, e = surplus.pop(same)
                 unpaired.remove(a)
                 yield self._wrong_entry(path, at, e, a)
+        lacking = [a for a in unpaired if not a.lost]
         if unpaired and file is None and self.log.alone:
             self.unindexed.append(Path(path).name)
-        elif unpaired and not incomplete:
-            yield self._missing_entries(segment, path, unpaired, file is None, list(entries))
+        elif lacking and not incomplete:
+            yield self._missing_entries(segment, path, lacking, file is None, list(entries))
         for marker, (at, e) in surplus.items():
             if incomplete or (
                 marker in seen.bare
@@ -715,7 +768,13 @@ class ProducerCheck(LogCheck):
 
     def _entry(self, path: str, at: int, e: AbortedTxn, a: _AbortedTransaction) -> Iterator[Finding]:
         stable = {a.stable, a.next_start}
-        if e.producer_id == a.producer and (e.first_offset == a.first or a.doubtful or e.first_offset < a.begun_below):
+        first = e.first_offset
+        if e.producer_id == a.producer and (
+            first == a.first
+            or a.doubtful
+            or 0 <= first < a.begun_below
+            or self._rebuilt_first(first, a.first, a.last, a.resumed)
+        ):
             right = e.last_stable_offset in stable or (not a.sure_stable and e.last_stable_offset <= a.marker + 1)
         else:
             right = False
@@ -861,6 +920,8 @@ class ProducerCheck(LogCheck):
             wrong.append(("epoch", e.epoch, epoch))
         elif e.last_sequence == sequence and e.last_offset == int(line[MARKER]) >= 0:
             pass  # Kafka 0.11 takes the marker for the producer's last batch
+        elif e.last_offset == -1 and offset < self.rebuilt:
+            pass  # only its marker is where the state was rebuilt from
         elif (e.last_sequence, e.last_offset) != (sequence, offset):
             wrong.append(("last sequence and offset", (e.last_sequence, e.last_offset), (sequence, offset)))
         elif e.offset_delta != delta and not line[FILTERED]:
@@ -869,12 +930,17 @@ class ProducerCheck(LogCheck):
         if e.timestamp not in (timestamp, int(line[DATA_TIMESTAMP])) and not line[FILTERED] and not missed_marker:
             wrong.append(("timestamp", e.timestamp, timestamp))
         if e.coordinator_epoch != coordinator and not (
-            e.coordinator_epoch > coordinator and (coordinator == UNKNOWN or missing)
+            (e.coordinator_epoch > coordinator and (coordinator == UNKNOWN or missing))
+            or (e.coordinator_epoch == -1 and line[MARKER] < self.rebuilt)
         ):
             wrong.append(("coordinator epoch", e.coordinator_epoch, coordinator))
         if e.transaction != transaction and not (
             (gap and transaction >= 0 > e.transaction)
             or ((missing or not self.known_start) and 0 <= e.transaction < (transaction if transaction >= 0 else at))
+            or (e.transaction == -1 and offset < self.rebuilt)
+            or (
+                transaction >= 0 and self._rebuilt_first(e.transaction, transaction, offset - delta, int(line[RESUMED]))
+            )
         ):
             wrong.append(("open transaction from", e.transaction, transaction))
         if not wrong:
@@ -899,7 +965,7 @@ class ProducerCheck(LogCheck):
             who, offset, timestamp = int(line[KEY]) - 1, int(line[OFFSET]), int(line[TIMESTAMP])
             if self.log.topic_id is not None:  # before such ids a producer of markers alone was forgotten at once
                 offset = max(offset, int(line[MARKER]))
-            if line[TRANSACTION] >= 0:
+            if line[TRANSACTION] >= 0 and offset >= self.rebuilt:
                 what = f"lacks producer {who}, whose transaction from offset {int(line[TRANSACTION])} is open"
             elif any(o < offset and t <= timestamp for o, t in idle):
                 what = f"lacks producer {who}, although one that wrote before it, and has been idle longer, is there"

@@ -420,6 +420,116 @@ def test_a_transaction_whose_first_records_are_missing(made: MadeLog) -> None:
 
 
 @pytest.mark.clause("PSM-16")
+def test_a_first_offset_is_asked_for_behind_a_wrong_batch(made: MadeLog) -> None:
+    """Nothing is missing, whatever its producer's last batch says."""
+    made.batch(2, 0).data(1, 0).data(1, 5).abort(1, 0)
+    assert [f[1:] for f in made.findings()] == [("PSM-3", LOG, 2000, 2), ("PSM-16", INDEX, 0, 1)]
+    made.aborted[0] = [AbortedTxn(1, 1, 3, 4)]
+    assert [f[1] for f in made.findings()] == ["PSM-3"]
+    made.segments[0][2] |= {"producer_epoch": -1, "base_sequence": 1}
+    made.aborted[0] = [AbortedTxn(1, 0, 3, 4)]
+    assert [f[1] for f in made.findings()] == ["PSM-6", "PSM-16"]
+
+
+@pytest.mark.clause("PSM-16")
+@pytest.mark.clause("PSM-9")
+def test_a_plain_batch_says_that_nothing_was_open(made: MadeLog) -> None:
+    made.bases = [100]
+    made.batch(2, 9).batch(1, 5).data(1, 6).data(1, 7).abort(1, 50)
+    assert made.findings() == [("ERROR", "PSM-16", "00000000000000000100.txnindex", 0, 102)]
+    made.segments[0][1] |= {"attributes": TRANSACTIONAL}
+    assert made.findings() == []
+    made.segments[0][2] |= {"attributes": 0}  # refused in its transaction, whose begin it does not tell
+    assert [f[1] for f in made.findings()] == ["PSM-9"]
+
+
+@pytest.mark.clause("PSM-16")
+def test_no_transaction_begins_below_0(made: MadeLog) -> None:
+    made.bases = [100]
+    made.batch(2, 9).data(1, 5).abort(1, 0)
+    assert made.findings() == []
+    made.aborted[100] = [AbortedTxn(1, -1, 102, 103)]
+    assert made.findings() == [("ERROR", "PSM-16", "00000000000000000100.txnindex", 0, 101)]
+
+
+@pytest.mark.clause("PSM-16")
+@pytest.mark.parametrize("base", [0, 100])
+def test_a_state_that_was_rebuilt_from_the_log_start(made: MadeLog, base: int) -> None:
+    """After DeleteRecords into a segment and a truncation within it, Kafka reads on from the batch of the log start.
+    Its own UnifiedLog (4.3.0) makes such entries, from the begin of a batch around the log start too."""
+    made.bases, made.clean, made.more = [base], True, {"log_start": base + 2}
+    made.data(1, 5).batch().data(1, 6, 3).data(1, 9).batch().abort(1, base + 2).close(entry(1, 9, base + 5))
+    told = [("ERROR", "PSM-16", f"{base:020}.txnindex", 0, base)]
+
+    def of(first: int, start: int) -> list[tuple[str, str, str, int | None, int | None]]:
+        made.aborted, made.more = {base: [AbortedTxn(1, base + first, base + 7, base + 8)]}, {"log_start": base + start}
+        return [f for f in made.findings() if f[1] == "PSM-16"]
+
+    for start in (0, 1, 2, 3, 4, 5, 6):
+        assert of(0, start) == []
+        assert of(2, start) == ([] if start > 0 else told)  # its first batch at or above 1, 2, 3 and 4
+        assert of(5, start) == ([] if start > 4 else told)
+        assert of(6, start) == of(8, start) == told
+    made.snapshots[base + 1] = encode([entry(1, 5, base, transaction=base)])
+    assert (of(2, 6), of(5, 6)) == ([], told)  # none was rebuilt from 1 on, or this one would be gone
+    made.snapshots[base + 1] = encode([])  # written where a clean stop left none, with the log start at the end
+    assert of(5, 6) == []
+    del made.snapshots[base + 1]
+    made.aborted = {base: [AbortedTxn(1, base + 5, base + 7, base + 8)]}
+    made.more = {"log_start": None}
+    assert [f for f in made.findings() if f[1] == "PSM-16"] == told
+    made.more = {"log_start": None, "start_known": False}
+    assert [f for f in made.findings() if f[1] == "PSM-16"] == []
+    made.more, made.kind = {"log_start": None}, Kind.FUTURE  # it has none of its own in the checkpoint
+    assert [f for f in made.findings() if f[1] == "PSM-16"] == []
+
+
+@pytest.mark.clause("PSM-16")
+def test_a_transaction_that_a_rebuilt_state_does_not_know(made: MadeLog) -> None:
+    """Nothing of it is at the log start or above: its abort makes no entry."""
+    made.clean = True
+    made.data(1, 0, 2).batch().marker(1, ABORT).close(entry(1, -1, -1, coordinator_epoch=0))
+    made.more = {"log_start": 2}
+    assert made.findings() == []
+    made.more = {"log_start": 1}  # the batch of 1 is read
+    assert [f[1:] for f in made.findings()] == [
+        ("PSM-16", INDEX, 0, 0),
+        ("PSM-18", "00000000000000000004.snapshot", 10, 4),
+    ]
+
+
+@pytest.mark.clause("PSM-16")
+def test_the_last_stable_offset_of_a_rebuilt_state(made: MadeLog) -> None:
+    """What the others have open may be unknown, and then begins at their next batch."""
+    made.data(2, 0).data(1, 0).abort(1, 1, stable=3).batch().data(2, 1).data(3, 0)
+    for stable, start in [(3, 1), (4, 1), (0, 1), (0, 0)]:
+        made.aborted[0], made.more = [AbortedTxn(1, 1, 2, stable)], {"log_start": start}
+        assert made.findings() == []
+    for stable, start in [(5, 1), (3, 0), (4, 0)]:
+        made.aborted[0], made.more = [AbortedTxn(1, 1, 2, stable)], {"log_start": start}
+        assert made.findings() == [("ERROR", "PSM-16", INDEX, 0, 1)]
+
+
+@pytest.mark.clause("PSM-18")
+def test_the_snapshot_of_a_rebuilt_state(made: MadeLog) -> None:
+    made.data(1, 0).commit(1).data(1, 1).data(1, 2).data(2, 0).batch()
+    second = entry(2, 0, 4, transaction=4)
+    right = entry(1, 2, 3, coordinator_epoch=0, transaction=2)
+    for first, lowest in [
+        (right, 0),
+        (right._replace(coordinator_epoch=-1), 2),
+        (right._replace(coordinator_epoch=-1, transaction=3), 3),
+        (None, 4),
+    ]:
+        for start in range(6):
+            made.snapshots = {6: encode([x for x in (first, second) if x is not None])}
+            made.more = {"log_start": start}
+            assert bool(made.findings()) == (start < lowest)
+    made.snapshots, made.more = {6: encode([right])}, {"log_start": 4}
+    assert [f[1] for f in made.findings()] == ["PSM-18"]  # what is at the log start is known
+
+
+@pytest.mark.clause("PSM-16")
 def test_an_abort_that_a_kill_kept_out_of_the_index_is_left_over(made: MadeLog) -> None:
     made.data(1, 0).abort(1, 0).data(1, 1).marker(1, ABORT)
     made.clean = False

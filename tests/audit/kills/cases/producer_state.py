@@ -269,6 +269,38 @@ INDEXED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
     "an abort of another epoch": ((t(0, 1, 0), abort(1, 1, pepoch=3), t(2, 1, 0, pepoch=3)), [[], [(1, 0, 1, 2)]]),
 }  # fmt: skip
 
+# ---- a state that was rebuilt from a log start -----------------------------------------------------------------------
+RESUMED: dict[str, tuple[Sequence[Row], Sequence[Sequence[Txn]]]] = {
+    "three batches": ((t(0, 1, 0), b(1), t(2, 1, 1), t(3, 1, 2), abort(4, 1)),
+        [[], *([(1, n, 4, 5)] for n in (-1, 0, 1, 2, 3, 4))]),
+    "batches of three": ((t(0, 1, 0, 3), t(3, 1, 3, 3), abort(6, 1)), [[], *([(1, n, 6, 7)] for n in (0, 1, 2, 3, 4))]),
+    "one batch": ((b(0), t(1, 1, 0), abort(2, 1)), [[], *([(1, n, 2, 3)] for n in (0, 1, 2)), [(1, 1, 1, 3)]]),
+    "a plain batch within": ((t(0, 1, 0), p(1, 1, 1), t(2, 1, 2), abort(3, 1)), [[(1, n, 3, 4)] for n in (0, 2)]),
+    "two transactions": ((t(0, 1, 0), t(1, 1, 1), abort(2, 1), t(3, 1, 2), t(4, 1, 3), abort(5, 1)),
+        [[(1, n, 2, 3), (1, m, 5, 6)] for n in (0, 1) for m in (1, 3, 4)]),
+    "another open": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), b(3), t(4, 2, 1), commit(5, 2)),
+        [[(1, 1, 2, n)] for n in (0, 1, 2, 3, 4, 5)]),
+    "a wrong sequence within": ((t(0, 1, 0), t(1, 1, 1), t(2, 1, 9), t(3, 1, 10), abort(4, 1)),
+        [[(1, n, 4, 5)] for n in (0, 1, 2, 3)]),
+    "another's plain batches": ((p(0, 2, 0), t(1, 1, 0), abort(2, 1), b(3), p(4, 2, 1), b(5), p(6, 2, 9)),
+        [[(1, 1, 2, n)] for n in (3, 4, 5, 6)]),
+    "another open, a plain batch in it": ((t(0, 2, 0), t(1, 1, 0), abort(2, 1), b(3), p(4, 2, 1), b(5)),
+        [[(1, 1, 2, n)] for n in (0, 3, 4, 5)]),
+    "another open, which goes on": ((t(0, 2, 0), t(1, 2, 1), t(2, 1, 0), abort(3, 1), b(4), t(5, 2, 2), t(6, 4, 0)),
+        [[(1, 2, 3, n)] for n in (0, 1, 2, 4, 5, 6)]),
+    "two others open": ((t(0, 2, 0), t(1, 3, 0), t(2, 1, 0), abort(3, 1), b(4), t(5, 2, 1), t(6, 3, 1), t(7, 4, 0)),
+        [[(1, 2, 3, n)] for n in (0, 1, 3, 4, 5, 6, 7)]),
+}  # fmt: skip
+REBUILT: dict[str, tuple[Sequence[Row], Sequence[SnapshotEntry]]] = {
+    "an open transaction": ((t(0, 1, 0), t(1, 1, 1), t(2, 1, 2), b(3)),
+        [e(1, 2, 2, transaction=n) for n in (-1, 0, 1, 2, 3)]),
+    "a marker": ((t(0, 1, 0), commit(1, 1), b(2)),
+        [e(1, s, o, coordinator_epoch=c) for s, o in ((0, 0), (-1, -1), (0, -1), (3, -1)) for c in (-1, 0)]),
+    "a transaction behind a marker": ((t(0, 1, 0), commit(1, 1), t(2, 1, 1), b(3)),
+        [e(1, 1, 2, coordinator_epoch=c, transaction=n) for c in (-1, 0) for n in (-1, 2)]),
+    "an open transaction, another": ((t(0, 1, 0), p(1, 2, 0), b(2)), [e(2, 0, 1)]),
+}  # fmt: skip
+
 # ---- snapshots -------------------------------------------------------------------------------------------------------
 LOG: Sequence[Row] = (p(0, 9, 0), t(1, 1, 0), commit(2, 1), t(3, 1, 1, 3), b(6))
 NINE = e(9, 0, 0)
@@ -865,5 +897,55 @@ CASES: Mapping[str, Callable[[], Case]] = {
         txn=[(9, 5, 7, 8)],
         limits={"storage.producer_state:MOST_PRODUCERS": 2},
     ),
+    **{
+        f"log start {start}, index, {name}, {n}": (
+            lambda rows=rows, txn=txn, start=start: log(*rows, txn=txn, starts={"t-0": start}, clean=True)
+        )
+        for name, (rows, indexes) in RESUMED.items()
+        for n, txn in enumerate(indexes)
+        for start in (1, 2, 3, 4, 8)
+    },
+    **{
+        f"log start 2, index, a snapshot {of} at {at}, {n}": (
+            lambda txn=txn, at=at, x=x: log(*RESUMED["three batches"][0], txn=txn, starts={"t-0": 2}, snapshots={at: x})
+        )
+        for n, txn in enumerate(RESUMED["three batches"][1])
+        for at in (1, 2)
+        for of, x in {"of one": [e(1, 0, 0, transaction=0)], "of none": [], "of 11 bytes": b"x" * 11}.items()
+    },
+    **{
+        f"index, three batches, given {'alone' if alone else 'without a log start'}, {n}": (
+            lambda txn=txn, alone=alone: log(*RESUMED["three batches"][0], txn=txn, alone=alone)
+        )
+        for n, txn in enumerate(RESUMED["three batches"][1])
+        for alone in (True, False)
+    },
+    **{
+        f"log start {start}, snapshot, {name}, {n}": (
+            lambda rows=rows, x=x, start=start: snap(rows, x, starts={"t-0": start})
+        )
+        for name, (rows, entries) in REBUILT.items()
+        for n, x in enumerate(entries)
+        for start in (0, 1, 2, 3)
+    },
+    **{
+        f"index, three batches, of a future log, {n}": (
+            lambda txn=txn: log(*RESUMED["three batches"][0], txn=txn, name=f"t-0.{AWAY}-future")
+        )
+        for n, txn in enumerate(RESUMED["three batches"][1])
+    },
+    **{
+        f"log from 100, index, {name}, from {n}": (
+            lambda rows=rows, n=n: log(
+                *rows, base=100, txn=[(1, n, rows[-1]["base_offset"], rows[-1]["base_offset"] + 1)]
+            )
+        )
+        for name, rows in {
+            "a plain batch before": [p(100, 1, 5), t(101, 1, 6), abort(102, 1)],
+            "a plain batch before, and a wrong one": [p(100, 1, 5), t(101, 1, 9), t(102, 1, 12), abort(103, 1)],
+            "a plain batch within": [t(100, 1, 5), p(101, 1, 6), t(102, 1, 7), abort(103, 1)],
+        }.items()
+        for n in (-1, 0, 50, 99, 100, 101)
+    },
     **{f"walk {n}": (lambda n=n: walk(n)) for n in WALKS},
 }
