@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from collections.abc import Sequence as Array
 from dataclasses import dataclass
 from functools import cache
@@ -175,14 +175,19 @@ def in_range(hint: Any) -> Callable[[Any], bool] | None:
     if not isinstance(made, type) or not arguments:
         return None
     if issubclass(made, Mapping):
-        inner = in_range(arguments[1])
-        return None if inner is None else lambda value: value is None or all(map(inner, value.values()))
+        value_fits = in_range(arguments[1])
+        return None if value_fits is None else _of_each(value_fits, lambda value: value.values())
     if issubclass(made, tuple) and not (len(arguments) == 2 and arguments[1] is ...):
         return _in_order([in_range(h) for h in arguments])
     if issubclass(made, Array | Set):
-        inner = in_range(arguments[0])
-        return None if inner is None else lambda value: value is None or all(map(inner, value))
+        fits = in_range(arguments[0])
+        return None if fits is None else _of_each(fits, lambda value: value)
     return None
+
+
+def _of_each(fits: Callable[[Any], bool], parts: Callable[[Any], Iterable[Any]]) -> Callable[[Any], bool]:
+    """Of an array or an object, if there is one."""
+    return lambda value: value is None or all(map(fits, parts(value)))
 
 
 def _in_order(parts: Array[Callable[[Any], bool] | None]) -> Callable[[Any], bool] | None:

@@ -225,8 +225,9 @@ class Guide:
             outcome.arguments[at * PLACES + 1 + n] += 1
         if len(picked) > 1:
             counts = self._pairs(proposal.call.operation, len(picked))
-            for at, (j, i) in enumerate((j, i) for i in range(1, len(picked)) for j in range(i)):
-                counts[(at * PLACES + picked[j] + 1) * PLACES + picked[i] + 1] += 1
+            pairs = ((first, second) for at, second in enumerate(picked) for first in picked[:at])
+            for at, (first, second) in enumerate(pairs):
+                counts[(at * PLACES + first + 1) * PLACES + second + 1] += 1
         for n in proposal.sides:
             self.sides[n] += 1
         return outcome
@@ -274,8 +275,13 @@ class Draws:
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
+        self._told = {
+            op.name: [(n, (op.name, p)) for n, p in enumerate(op.parameters.values()) if p not in op.chosen]
+            for op in operations
+        }
+        """the parameters that are told, by their places, and the keys of their old arguments"""
         self._at: Any = self
-        self._offers: dict[str, _Offer | None] = {}
+        self._offers: dict[str, _Offer] = {}
         self._known: dict[Callable[[Any], Sequence[Any]], Sequence[Any]] = {}
         self._looks: dict[int, Look] = {}
 
@@ -369,34 +375,50 @@ class Draws:
     ) -> Proposal | None:
         """A call of an operation; None if what was drawn is outside the contract. What was drawn before in the same
         state is the same proposal."""
-        random, getrandbits = rng.random, rng.getrandbits
-        offer = self._offer(op, state)
+        if state is not self._at:
+            self._at, self._offers, self._known = state, {}, {}
+        offer = self._offers.get(op.name)
         if offer is None:
+            offer = self._offers[op.name] = self._offered(op, state)
+        if offer.lacking:
             return None
+        random, getrandbits = rng.random, rng.getrandbits
         picked: list[int] = []
-        for most, bits in offer.sizes:
+        for candidates in offer.candidates:
+            most = len(candidates)
+            bits = most.bit_length()
             n = getrandbits(bits)
             while n >= most:  # as randrange does, without its checks
                 n = getrandbits(bits)
             picked.append(n)
-        old: dict[int, Any] = {}
-        for n, key in offer.told:
+        old: dict[int, Any] | None = None
+        for n, key in self._told[op.name]:
             if random() < stale and (values := used.get(key)):
+                old = {} if old is None else old
                 old[n] = rng.choice(values)
+        if old is not None:
+            return self._proposal_of(op, state, offer, picked, old)
         drawn = tuple(picked)
-        if old or (found := offer.made.get(drawn, offer)) is offer:
-            arguments = {p: candidates[n] for (p, candidates), n in zip(offer.choices, picked, strict=True)}
-            for n, value in old.items():
-                arguments[offer.choices[n][0]] = value
-            if self.far and op.beyond(arguments):
-                made = None
-            else:
-                places = [-1 if n in old else min(x, CANDIDATES) for n, x in enumerate(picked)]
-                made = proposed(self.cover, state, Call(op, arguments), places)
-            if not old:
-                offer.made[drawn] = made
-            return made
-        return found
+        if drawn in offer.made:
+            return offer.made[drawn]
+        made = offer.made[drawn] = self._proposal_of(op, state, offer, picked, {})
+        return made
+
+    def _proposal_of(
+        self, op: Operation[Any], state: Any, offer: _Offer, picked: list[int], old: Mapping[int, Any]
+    ) -> Proposal | None:
+        """The call with these candidates, but for old arguments at some places."""
+        arguments = {p: c[n] for p, c, n in zip(offer.parameters, offer.candidates, picked, strict=True)}
+        for at, value in old.items():
+            arguments[offer.parameters[at]] = value
+        if self.far and op.beyond(arguments):
+            return None
+        for at, n in enumerate(picked):
+            if n > CANDIDATES:
+                picked[at] = CANDIDATES
+        for at in old:
+            picked[at] = -1
+        return proposed(self.cover, state, Call(op, arguments), picked)
 
     def growing(
         self, op: Operation[Any], state: Any, rng: random.Random, used: Mapping[tuple[str, str], list[Any]]
@@ -502,23 +524,18 @@ class Draws:
             self.follow = other, plain(then)
             other.direct(step.state, then)
 
-    def _offer(self, op: Operation[Any], state: Any) -> _Offer | None:
-        """The candidates of each parameter; None if one has none. Several calls are often proposed in one state."""
-        if state is not self._at:
-            self._at, self._offers, self._known = state, {}, {}
-        if op.name in self._offers:
-            return self._offers[op.name]
-        choices: list[tuple[str, Sequence[Any]]] | None = []
-        for p, function in self._functions[op.name]:
+    def _offered(self, op: Operation[Any], state: Any) -> _Offer:
+        """The candidates of each parameter. Several calls are often proposed in one state."""
+        made: list[Sequence[Any]] = []
+        functions = self._functions[op.name]
+        for _, function in functions:
             candidates = self._known.get(function)
             if candidates is None:
                 candidates = self._known[function] = function(state)
+            made.append(candidates)
             if not candidates:
-                choices = None
                 break
-            choices.append((p, candidates))
-        made = self._offers[op.name] = None if choices is None else _Offer(op, choices)
-        return made
+        return _Offer([p for p, _ in functions], made)
 
     def look(self, state: Any) -> Look:
         """What a state is like."""
@@ -533,15 +550,14 @@ class Draws:
 class _Offer:
     """The candidates of an operation's parameters in a state, and what was proposed of them there."""
 
-    __slots__ = ("choices", "made", "sizes", "told")
+    __slots__ = ("candidates", "lacking", "made", "parameters")
 
-    def __init__(self, op: Operation[Any], choices: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        self.choices = choices
-        self.sizes = [(len(candidates), len(candidates).bit_length()) for _, candidates in choices]
-        self.told = [(n, (op.name, p)) for n, (p, _) in enumerate(choices) if p not in op.chosen]
-        """those that are told, of which old arguments are known under these keys"""
-        self.made: dict[tuple[int, ...], Any] = {}
-        """by the numbers of the candidates: the proposal, or None"""
+    def __init__(self, parameters: Sequence[str], candidates: Sequence[Sequence[Any]]) -> None:
+        self.parameters, self.candidates = parameters, candidates
+        self.lacking = not all(candidates)
+        """a parameter has none"""
+        self.made: dict[tuple[int, ...], Proposal | None] = {}
+        """by the numbers of the candidates"""
 
 
 class Look:
@@ -775,37 +791,53 @@ class _GuidedPlan(_EagerPlan):
         return made
 
 
-_PATHS: dict[tuple[int, str], int] = {}
-"""of each place in what is shown, the place it is in and its key -> its number, which is hashed faster"""
+class _Place(dict[str, "_Place"]):
+    """A place in what is shown: those within it by their keys, which are places of their own. Keys that are no names,
+    as numbers are, are one. Its number is hashed faster than the keys that lead to it."""
+
+    numbers = itertools.count()
+
+    def __init__(self) -> None:
+        self.number = next(_Place.numbers)
+
+    def __missing__(self, key: str) -> _Place:
+        if key != "*" and not key.isidentifier():
+            return self["*"]
+        made = self[key] = _Place()
+        return made
+
+
+_TOP: Final = _Place()
 
 
 def features(shown: Json) -> set[Hashable]:
     """What a state is like, roughly: how many there are of each thing, and how large its numbers are."""
     found: set[Hashable] = set()
-    add, paths = found.add, _PATHS
+    add = found.add
 
-    def below(path: int, key: str) -> int:
-        return paths.setdefault((path, key), len(paths) + 1)
-
-    def walk(value: Json, path: int) -> None:
+    def walk(value: Json, place: _Place) -> None:
+        at = place.number
         if type(value) is int:
-            add((path, -1 if value < 0 else (value.bit_length() + 3) // 4))
+            add((at, -1 if value < 0 else (value.bit_length() + 3) // 4))
         elif isinstance(value, dict):
-            add((path, min(len(value), 9)))
+            most = len(value)
+            add((at, most if most < 9 else 9))
             for key, x in value.items():
-                walk(x, below(path, key if key.isidentifier() else "*"))
+                if type(x) is int:
+                    add((place[key].number, -1 if x < 0 else (x.bit_length() + 3) // 4))
+                else:
+                    walk(x, place[key])
         elif isinstance(value, list):
             most = len(value)
-            add((path, most if most < 9 else 8 + most.bit_length()))
+            add((at, most if most < 9 else 8 + most.bit_length()))
             if most:
-                inner = below(path, "*")
-                walk(value[0], inner)
+                walk(value[0], place["*"])
                 if most > 1:
-                    walk(value[-1], inner)
+                    walk(value[-1], place["*"])
         else:
-            add((path, value if isinstance(value, bool) else type(value).__name__))
+            add((at, value if isinstance(value, bool) else type(value).__name__))
 
-    walk(shown, 0)
+    walk(shown, _TOP)
     return found
 
 
