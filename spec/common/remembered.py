@@ -22,7 +22,7 @@ Sides = Collection[int]
 """What was noted while an answer was found."""
 
 
-class _Noting:
+class _SideKeeper:
     """What is noted while the answers of one function are found."""
 
     def __init__(self, forget: Callable[[], None]) -> None:
@@ -64,9 +64,9 @@ def remembered(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate
         for known, asked, result, sides in (newer, older):
             if known is about and asked == (more, named):
                 found: R = result
-                noting.again(sides)
+                keeper.again(sides)
                 return found
-        found, sides = noting.found(lambda: function(about, *more, **named))
+        found, sides = keeper.found(lambda: function(about, *more, **named))
         newer, older = (about, (more, named), found, sides), newer
         return found
 
@@ -74,8 +74,8 @@ def remembered(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate
         nonlocal newer, older
         newer = older = (None, None, None, ())
 
-    noting = _Noting(forget)
-    vars(answer).update(cache_clear=forget, watch=noting.watch)
+    keeper = _SideKeeper(forget)
+    vars(answer).update(cache_clear=forget, watch=keeper.watch)
     return answer
 
 
@@ -103,18 +103,18 @@ def remembered_within(size: Callable[[H, Any], int]) -> Callable[[Callable[[H], 
             found = known.get(about)
             if found is not None:
                 known.move_to_end(about)
-                noting.again(found[2])
+                keeper.again(found[2])
                 return found[0]
             forget(size(about, None))
-            result, sides = noting.found(lambda: function(about))
+            result, sides = keeper.found(lambda: function(about))
             more = size(about, result)
             forget(more)
             known[about] = result, more, sides
             total += more
             return result
 
-        noting = _Noting(lambda: forget(MOST_BYTES + 1))
-        vars(answer).update(cache_clear=noting.forget, watch=noting.watch)
+        keeper = _SideKeeper(lambda: forget(MOST_BYTES + 1))
+        vars(answer).update(cache_clear=keeper.forget, watch=keeper.watch)
         return answer
 
     return deco
@@ -134,11 +134,11 @@ def remembered_each(function: Callable[[S], R]) -> Callable[[S], R]:
         if found is None:  # what is kept is alive, so that no other thing has its identity
             if len(known) == MOST:
                 known.clear()
-            found = known[id(about)] = (about, *noting.found(lambda: function(about)))
+            found = known[id(about)] = (about, *keeper.found(lambda: function(about)))
         else:
-            noting.again(found[2])
+            keeper.again(found[2])
         return found[1]
 
-    noting = _Noting(known.clear)
-    vars(answer).update(cache_clear=known.clear, watch=noting.watch)
+    keeper = _SideKeeper(known.clear)
+    vars(answer).update(cache_clear=known.clear, watch=keeper.watch)
     return answer
