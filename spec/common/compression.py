@@ -19,6 +19,8 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kafkaspec.spec.common.remembered import remembered_within
+
 LIMIT = 128 << 20
 """Bytes that a batch's records may decompress to here. Kafka has no such bound but its memory."""
 
@@ -269,26 +271,26 @@ CODEC_IDS = {c.name: c.id for c in CODECS.values()}
 
 
 SMALL = 4096
-"""Bytes, before and after, of data whose decompressed form is kept."""
-MOST_KNOWN = 256
-_known: dict[tuple[int, bytes], bytes] = {}
+"""Bytes of data whose decompressed form is kept."""
+
+
+def _bytes_of(asked: tuple[int, bytes, int], plain: bytes | None) -> int:
+    return len(asked[1]) + (0 if plain is None else len(plain))
+
+
+@remembered_within(_bytes_of)
+def _decompressed(asked: tuple[int, bytes, int]) -> bytes:
+    codec, data, limit = asked
+    return CODECS[codec].decompress(data, limit)
 
 
 def decompress(codec: int, data: bytes, limit: int = LIMIT) -> bytes:
     """The records' bytes. Raises NotDecompressed if they are not what the codec writes, TooMuch (one of these) if more
     than `limit` bytes come out, KeyError for a number that is no codec's. One small batch is asked about several times:
     by spec and impl, by contracts and by the observation."""
-    plain = _known.get((codec, data))
-    if plain is None or len(plain) > limit:
-        plain = CODECS[codec].decompress(data, limit)
-        if len(data) + len(plain) <= SMALL:
-            if len(_known) == MOST_KNOWN:
-                _known.clear()
-            _known[codec, data] = plain
-    return plain
-
-
-decompress.cache_clear = _known.clear  # type: ignore[attr-defined]
+    if len(data) > SMALL:
+        return CODECS[codec].decompress(data, limit)
+    return _decompressed((codec, data, limit))
 
 
 def compress(codec: int, data: bytes) -> bytes:

@@ -24,7 +24,7 @@ from kafkaspec.contract.numbers import (
     Offset,
     Within,
     beyond,
-    has_ranges,
+    in_range,
     unlimited,
     within,
 )
@@ -89,7 +89,7 @@ def test_what_is_tried_is_within_the_ranges(name: str) -> None:
             for p, candidates in choices.items():
                 tried += len(candidates)
                 for value in rng.sample(candidates, min(len(candidates), 20)):
-                    found |= {f"{op.name}: {w}" for w in op.beyond({p: value})}
+                    found |= {f"{op.name}: {w}" for w in beyond(op.annotations[p], value, p)}
             if not all(choices.values()):
                 continue
             step = machine.apply(state, op.name, {p: rng.choice(c) for p, c in choices.items()}, contracts=False)
@@ -143,7 +143,7 @@ def test_ranges_are_read_from_annotations() -> None:
 )
 def test_a_number_without_a_range_is_found_wherever_it_stands(hint: Any, where: list[str]) -> None:
     assert [*unlimited(hint, "p")] == where
-    assert has_ranges(hint) == (hint in (Offset | None, tuple[Pair, ...], Inner | None))
+    assert (in_range(hint) is not None) == (hint in (Offset | None, tuple[Pair, ...], Inner | None))
 
 
 @pytest.mark.parametrize(
@@ -170,6 +170,8 @@ def test_a_number_without_a_range_is_found_wherever_it_stands(hint: Any, where: 
 )
 def test_a_number_beyond_its_range_is_found_wherever_it_stands(hint: Any, value: Any, where: list[str]) -> None:
     assert [*beyond(hint, value, "p")] == where
+    fits = in_range(hint)
+    assert (fits is None or fits(value)) == (where == [])
 
 
 # ---- numbers that are in range each by itself, and not together ------------------------------------------------------

@@ -45,14 +45,31 @@ def test_each_side_of_a_boundary_is_another() -> None:
     assert more == {"epoch < state.epoch at", "len(values) > 1 above", "v >= 0 above", "v >= 0 below"}
 
 
-def test_what_is_forgotten_before_a_call_are_the_answers_that_hide_sides() -> None:
-    """Others may be kept: a long file is not read for each proposal."""
-    hiding: dict[str, set[str]] = {}
+def test_what_is_kept_is_kept_with_the_sides_that_were_taken_for_it() -> None:
+    """Others may be kept as they are: a long file is not read for each proposal."""
+    keeping: dict[str, set[str]] = {}
     for name in ("batch", "offset_index"):
         with watched(find(name).spec.machine) as cover:
-            hiding[name] = {f.__name__ for f in cover.hiding}
-    assert hiding["offset_index"] == set()
-    assert {"known", "reading"} <= hiding["batch"]
+            keeping[name] = {f.__name__ for f in cover.keeping}
+    assert keeping["offset_index"] == set()
+    assert {"known", "reading"} <= keeping["batch"]
+    machine = find("batch").spec.machine
+    data = bytes.fromhex(machine.candidates["load:data"](machine.initial())[0])
+    sides = []
+    with watched(machine) as cover:
+        (known,) = (f for f in cover.keeping if f.__name__ == "known")
+        for _ in range(2):
+            cover.begin()
+            known(data)
+            sides.append({*cover.taken})
+        cover.begin()
+        with pytest.raises(ValueError):
+            known(data[:-1])
+        assert {*cover.taken} not in (set(), sides[0])
+    assert sides[0] == sides[1] != set()
+    cover.begin()
+    known(data)
+    assert not cover.taken, "it is watched no more"
 
 
 def test_a_site_stands_for_the_clause_of_its_refusal() -> None:

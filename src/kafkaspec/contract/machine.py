@@ -55,7 +55,7 @@ from typing_extensions import TypeVar
 
 from kafkaspec.contract import clauses
 from kafkaspec.contract.codec import Decode, Fields, Json, camel, decode, decoder, encode, encoder, interned
-from kafkaspec.contract.numbers import Within, beyond, has_ranges, opaque, relabelled, within
+from kafkaspec.contract.numbers import Within, beyond, in_range, opaque, relabelled, within
 from kafkaspec.errors import unknown
 
 __all__ = ["Fields", "Json"]
@@ -197,7 +197,7 @@ class Operation(Generic[S]):
         return _relabelled(self._numbered, arguments)
 
     @cached_property
-    def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:
+    def _numbered(self) -> _Numbered:
         return _numbered(self.annotations)
 
     @cached_property
@@ -356,22 +356,23 @@ def _returns_step(body: Callable[..., Any]) -> bool:
     return (hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))).startswith("Step")
 
 
-def _numbered(annotations: Mapping[str, Any]) -> Mapping[str, tuple[Any, Within | None]]:
-    """Of the parameters in which there are ranges the annotation, and the range of a number that stands alone."""
-    return {p: (h, within(h)) for p, h in annotations.items() if p != "return" and has_ranges(h)}
+_Numbered = Mapping[str, tuple[Any, Callable[[Any], bool]]]
+"""Of the parameters in which there are ranges the annotation, and what says whether a value is within them."""
 
 
-def _beyond(numbered: Mapping[str, tuple[Any, Within | None]], arguments: Mapping[str, Any]) -> list[str]:
+def _numbered(annotations: Mapping[str, Any]) -> _Numbered:
+    return {p: (h, fits) for p, h in annotations.items() if p != "return" and (fits := in_range(h)) is not None}
+
+
+def _beyond(numbered: _Numbered, arguments: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for p, value in arguments.items():
-        hint, limits = numbered.get(p, (None, None))
-        if limits is not None and type(value) is int and limits.least <= value <= limits.most:
-            continue  # most arguments are such numbers
-        found += beyond(hint, value, camel(p))
+        if p in numbered and not numbered[p][1](value):
+            found += beyond(numbered[p][0], value, camel(p))
     return found
 
 
-def _relabelled(numbered: Mapping[str, tuple[Any, Within | None]], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _relabelled(numbered: _Numbered, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {p: relabelled(numbered[p][0], v) if p in numbered else v for p, v in arguments.items()}
 
 
@@ -434,7 +435,7 @@ class Machine(Generic[S]):
         return _relabelled(self._numbered, init)
 
     @cached_property
-    def _numbered(self) -> Mapping[str, tuple[Any, Within | None]]:
+    def _numbered(self) -> _Numbered:
         return _numbered(typing.get_type_hints(inspect.unwrap(self.initial), include_extras=True))
 
     @property

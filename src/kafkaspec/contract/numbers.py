@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from collections.abc import Sequence as Array
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Final
 
 from kafkaspec.contract.codec import camel, is_named_tuple, is_record
@@ -139,20 +140,73 @@ def unlimited(hint: Any, where: str) -> Iterator[str]:
         if within(hint) is None:
             yield from unlimited(typing.get_args(hint)[0], where)
     elif is_record(hint) or is_named_tuple(hint) or typing.is_typeddict(hint):
-        for name, field in typing.get_type_hints(hint, include_extras=True).items():
+        for name, field in _fields(hint).items():
             yield from unlimited(field, f"{where}.{name}")
     elif typing.get_origin(hint) is not typing.Literal:
         for h in typing.get_args(hint):
             yield from unlimited(h, where if _is_union(hint) else f"{where}[]")
 
 
-def has_ranges(hint: Any) -> bool:
-    """Whether there may be whole numbers in values of an annotation that have a range."""
+@cache
+def _fields(made: Any) -> Mapping[str, Any]:
+    """The annotations of a class's fields, with their ranges."""
+    return typing.get_type_hints(made, include_extras=True)
+
+
+@cache
+def in_range(hint: Any) -> Callable[[Any], bool] | None:
+    """What says whether `beyond` finds nothing in a value, made once for an annotation; None if there are no ranges in
+    it. Of a value of another form it may say no, and then `beyond` tells."""
     if typing.get_origin(hint) is Annotated:
-        return within(hint) is not None or has_ranges(typing.get_args(hint)[0])
-    if is_record(hint) or is_named_tuple(hint):
-        return any(map(has_ranges, typing.get_type_hints(hint, include_extras=True).values()))
-    return typing.get_origin(hint) is not typing.Literal and any(map(has_ranges, typing.get_args(hint)))
+        limits = within(hint)
+        if limits is None:
+            return in_range(typing.get_args(hint)[0])
+        least, most = limits.least, limits.most
+        return lambda value: type(value) is not int or least <= value <= most
+    arguments = typing.get_args(hint)
+    if _is_union(hint):
+        members = [(_takes(h), f) for h in arguments if (f := in_range(h)) is not None]
+        return (lambda value: all(f(value) for takes, f in members if takes(value))) if members else None
+    if is_named_tuple(hint):
+        return _in_order([in_range(h) for h in _fields(hint).values()])
+    if is_record(hint):
+        return _in_fields({n: f for n, h in _fields(hint).items() if (f := in_range(h)) is not None})
+    made = typing.get_origin(hint) or hint
+    if not isinstance(made, type) or not arguments:
+        return None
+    if issubclass(made, Mapping):
+        value_fits = in_range(arguments[1])
+        return None if value_fits is None else _of_each(value_fits, lambda value: value.values())
+    if issubclass(made, tuple) and not (len(arguments) == 2 and arguments[1] is ...):
+        return _in_order([in_range(h) for h in arguments])
+    if issubclass(made, Array | Set):
+        fits = in_range(arguments[0])
+        return None if fits is None else _of_each(fits, lambda value: value)
+    return None
+
+
+def _of_each(fits: Callable[[Any], bool], parts: Callable[[Any], Iterable[Any]]) -> Callable[[Any], bool]:
+    """Of an array or an object, if there is one."""
+    return lambda value: value is None or all(map(fits, parts(value)))
+
+
+def _in_order(parts: Array[Callable[[Any], bool] | None]) -> Callable[[Any], bool] | None:
+    """Of an array with a place for each part."""
+    asked = [(n, f) for n, f in enumerate(parts) if f is not None]
+    most = len(parts)
+    return (lambda value: len(value) == most and all(f(value[n]) for n, f in asked)) if asked else None
+
+
+def _in_fields(parts: Mapping[str, Callable[[Any], bool]]) -> Callable[[Any], bool] | None:
+    """Of a record, as JSON or as the spec has it."""
+    asked = [(camel(n), n, f) for n, f in parts.items()]
+
+    def fits(value: Any) -> bool:
+        if isinstance(value, Mapping):
+            return all(f(value.get(key)) for key, _, f in asked)
+        return all(f(getattr(value, n)) for _, n, f in asked)
+
+    return fits if asked else None
 
 
 def beyond(hint: Any, value: Any, where: str) -> Iterator[str]:
@@ -165,7 +219,7 @@ def beyond(hint: Any, value: Any, where: str) -> Iterator[str]:
     if _is_union(hint):
         # which of them it is, is told by what stands there: numbers are asked of those that are numbers
         for h in typing.get_args(hint):
-            if _may_be(h, value):
+            if _takes(h)(value):
                 yield from beyond(h, value, where)
         return
     for part, there, name in _parts(hint, value):
@@ -184,45 +238,47 @@ def relabelled(hint: Any, value: Any) -> Any:
             return value + label.by if type(value) is int and value >= 0 else value
         hint = typing.get_args(hint)[0]
     if _is_union(hint):
-        return next((relabelled(h, value) for h in typing.get_args(hint) if _may_be(h, value)), value)
+        return next((relabelled(h, value) for h in typing.get_args(hint) if _takes(h)(value)), value)
     arguments = typing.get_args(hint)
     if isinstance(value, Mapping):
         if is_record(hint) or typing.is_typeddict(hint):
-            own = {camel(n): h for n, h in typing.get_type_hints(hint, include_extras=True).items()}
+            own = {camel(n): h for n, h in _fields(hint).items()}
             return {k: relabelled(own.get(k), v) for k, v in value.items()}
         return {k: relabelled(arguments[1], v) if len(arguments) > 1 else v for k, v in value.items()}
     if isinstance(value, list | tuple):
         if is_named_tuple(hint):
-            return [*map(relabelled, typing.get_type_hints(hint, include_extras=True).values(), value)]
+            return [*map(relabelled, _fields(hint).values(), value)]
         if typing.get_origin(hint) is tuple and arguments[1:] != (...,):
             return [*map(relabelled, arguments, value)]
         return [relabelled(arguments[0], v) for v in value] if arguments else [*value]
     return value
 
 
-def _may_be(hint: Any, value: Any) -> bool:
+@cache
+def _takes(hint: Any) -> Callable[[Any], bool]:
+    """Of a member of a union: whether a value is one of it that may have numbers."""
     base = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
     made = typing.get_origin(base) or base
     if base is int:
-        return type(value) is int
+        return lambda value: type(value) is int
     if is_record(base) or (isinstance(made, type) and issubclass(made, Mapping)):
-        return isinstance(value, Mapping) or (isinstance(made, type) and isinstance(value, made))
+        return lambda value: isinstance(value, Mapping) or (isinstance(made, type) and isinstance(value, made))
     if isinstance(made, type) and issubclass(made, Array | Set) and not issubclass(made, str | bytes):
-        return isinstance(value, Array | Set) and not isinstance(value, str | bytes)
-    return False
+        return lambda value: isinstance(value, Array | Set) and not isinstance(value, str | bytes)
+    return lambda value: False
 
 
 def _parts(hint: Any, value: Any) -> Iterator[tuple[Any, Any, str]]:
     """What a value is made of: the annotation of each part, the part, and its name."""
     made, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
     if is_named_tuple(hint):
-        fields = typing.get_type_hints(hint, include_extras=True)
+        fields = _fields(hint)
         yield from ((h, v, f".{n}") for (n, h), v in zip(fields.items(), value, strict=True))
     elif is_record(hint):
         get: Callable[[str], Any] = (
             (lambda n: value.get(camel(n))) if isinstance(value, Mapping) else (lambda n: getattr(value, n))
         )
-        for n, h in typing.get_type_hints(hint, include_extras=True).items():
+        for n, h in _fields(hint).items():
             yield h, get(n), f".{n}"
     elif not isinstance(made, type) or value is None or not arguments:
         return

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final, Literal
 
@@ -59,15 +59,26 @@ class Cover:
     sites: list[Site] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     """numbers of sides; whoever watches call by call begins each"""
-    hiding: Sequence[Any] = ()
-    """the functions that keep answers, and whose calls take sides, each with `cache_clear`"""
+    keeping: Sequence[Any] = ()
+    """the functions that keep answers, and whose calls take sides"""
 
     def begin(self) -> None:
         """Before a call: nothing is taken yet, and no answer is kept that would hide the sides of its function. Which
         are kept depends on the candidates that were made before, in another campaign of this process too."""
         self.taken.clear()
-        for function in self.hiding:
+        for function in self._hiding:
             function.cache_clear()
+
+    @cached_property
+    def _hiding(self) -> Sequence[Any]:
+        """Those whose kept answers hide sides: all, where there is one that does not keep the sides too, as it may be
+        asked by the others."""
+        return () if all(hasattr(function, "watch") for function in self.keeping) else self.keeping
+
+    def watch(self, *, begin: bool) -> None:
+        """From now on, or no more, what is taken is kept with the answers."""
+        for function in () if self._hiding else self.keeping:
+            function.watch(self.taken if begin else None)
 
     def side(self, number: int) -> str:
         site = self.sites[number // SIDES]
@@ -399,7 +410,7 @@ def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[ModuleRewrite]]:
             _WatcherInserter(module, {f for home, f in wanted if home == module.__name__}, cover.sites).visit(tree)
             texts.append(ModuleRewrite(module, tree, watchers, every))
         within = {(site.module, site.function) for site in cover.sites}
-        cover.hiding = [f for f in keeping_in(machine) if within & _names_of(_called_from([f], modules))]
+        cover.keeping = [f for f in keeping_in(machine) if within & _names_of(_called_from([f], modules))]
         _KNOWN[id(machine)] = machine, cover, texts
     return _KNOWN[id(machine)][1:]
 
@@ -411,6 +422,8 @@ def watched(machine: Machine[Any]) -> Iterator[Cover]:
     with ExitStack() as stack:
         for text in texts:
             stack.enter_context(text)
+        cover.watch(begin=True)
+        stack.callback(cover.watch, begin=False)
         yield cover
 
 

@@ -20,9 +20,10 @@ import itertools
 import random
 import re
 from bisect import bisect
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 
@@ -77,6 +78,8 @@ WITH_STATE, WITHOUT, HARM, PREFERRED = 4, 1, (2, 6), 16
 """What an operation weighs that depends on the state, one that its arguments alone decide, and one that does harm, in
 most histories and in those with harm in plenty; what one weighs more that a history prefers."""
 ONWARD: Final = 0.3
+LOOKED_AT: Final = 64
+"""Of so many states it is remembered what they are like."""
 LONGEST: Final = 180
 TRIES: Final = 20
 
@@ -93,15 +96,18 @@ class Call(NamedTuple):
         return {t: self.arguments[p] for t, p in op.parameters.items() if p in self.arguments and p not in op.chosen}
 
 
-class Proposal(NamedTuple):
-    """A call that may be made, what the spec says to it, and which of its candidates each argument is (-1: an old
-    one)."""
+@dataclass(slots=True, eq=False)
+class Proposal:
+    """A call that may be made, and what the spec says to it."""
 
     call: Call
     step: Step[Any]
     picked: Sequence[int] = ()
+    """which of its candidates each argument is (-1: an old one)"""
     sides: Sequence[int] = ()
     """those of the rules' sites that it takes"""
+    outcome: Outcome | None = None
+    """what it came to, once that was asked"""
 
 
 def proposed(cover: Cover, state: Any, call: Call, picked: Sequence[int] = ()) -> Proposal | None:
@@ -133,20 +139,98 @@ def outcome_key(call: Call, step: Step[Any], before: Any) -> tuple[Hashable, ...
     return (call.operation.name, shape, step.state is not before and step.state != before)
 
 
+PLACES: Final = CANDIDATES + 2
+"""Of a parameter's candidates: those that are distinguished, all others, and before them an old argument."""
+
+
+class Outcome:
+    """What calls came to, and how often it was seen. A count of what can be new begins with 1: its share is one by
+    that."""
+
+    __slots__ = ("after", "arguments", "times")
+
+    def __init__(self, parameters: int) -> None:
+        self.times = 0
+        self.after: dict[Outcome | None, int] = {}
+        """the outcome before -> how often"""
+        self.arguments = [1] * (parameters * PLACES)
+        """for each parameter and candidate how often, and 1"""
+
+
 @dataclass
 class Guide:
     """What was seen so far, and how often."""
 
     seen: Counter[Hashable] = field(default_factory=Counter)
-    sides: Counter[int] = field(default_factory=Counter)
-    outcomes: dict[Hashable, int] = field(default_factory=dict)
-    """outcome -> its number, which is hashed faster"""
+    """outcomes, of those that Hypothesis draws"""
+    sides: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    outcomes: dict[Hashable, Outcome] = field(default_factory=dict)
+    pairs: dict[str, list[int]] = field(default_factory=dict)
+    """operation -> for each two parameters, and each two of their candidates, how often, and 1"""
     features: set[Hashable] = field(default_factory=set)
     """what states were like"""
     ways: list[Way] = field(default_factory=list)
     added: Counter[str] = field(default_factory=Counter)
     """operation -> how much more was shown after its calls, all told"""
     called: Counter[str] = field(default_factory=Counter)
+
+    def outcome(self, proposal: Proposal, before: Any) -> Outcome:
+        """What a proposal came to in that state."""
+        found = proposal.outcome
+        if found is None:
+            call = proposal.call
+            key = outcome_key(call, proposal.step, before)
+            found = self.outcomes.get(key)
+            if found is None:
+                found = self.outcomes[key] = Outcome(len(call.operation.parameters))
+            proposal.outcome = found
+        return found
+
+    def _pairs(self, op: Operation[Any], parameters: int) -> list[int]:
+        found = self.pairs.get(op.name)
+        if found is None:
+            found = self.pairs[op.name] = [1] * (parameters * (parameters - 1) // 2 * PLACES * PLACES)
+        return found
+
+    def score(self, proposal: Proposal, state: Any, before: Outcome | None) -> float:
+        """How little was seen of a proposal, after that outcome: of its own one, alone and after it, of which of its
+        candidates each argument is, each with that outcome and each two together, and of the sides that it takes."""
+        outcome, picked, sides = self.outcome(proposal, state), proposal.picked, proposal.sides
+        score = OUTCOME / (1 + outcome.times) + AFTER / (1 + outcome.after.get(before, 0))
+        if picked:
+            new, at, counts = 0.0, 1, outcome.arguments
+            for n in picked:
+                new += 1.0 / counts[at + n]
+                at += PLACES
+            parameters = len(picked)
+            if parameters > 1:
+                at, counts = PLACES + 1, self._pairs(proposal.call.operation, parameters)
+                for i in range(1, parameters):
+                    second = at + picked[i]
+                    for j in range(i):
+                        new += 1.0 / counts[second + picked[j] * PLACES]
+                        second += PLACES * PLACES
+                    at += i * PLACES * PLACES
+            score += ARGUMENTS * new / (parameters * (parameters + 1) // 2)
+        if sides:
+            score += SIDES / (1 + min(map(self.sides.__getitem__, sides)))
+        return score
+
+    def note(self, proposal: Proposal, state: Any, before: Outcome | None) -> Outcome:
+        """It is made: what was new of it was seen once more."""
+        outcome, picked = self.outcome(proposal, state), proposal.picked
+        outcome.times += 1
+        outcome.after[before] = outcome.after.get(before, 0) + 1
+        for at, n in enumerate(picked):
+            outcome.arguments[at * PLACES + 1 + n] += 1
+        if len(picked) > 1:
+            counts = self._pairs(proposal.call.operation, len(picked))
+            pairs = ((first, second) for at, second in enumerate(picked) for first in picked[:at])
+            for at, (first, second) in enumerate(pairs):
+                counts[(at * PLACES + first + 1) * PLACES + second + 1] += 1
+        for n in proposal.sides:
+            self.sides[n] += 1
+        return outcome
 
 
 @dataclass
@@ -168,8 +252,11 @@ class Draws:
         guide: Guide | None,
         steps: int = STEPS,
         cover: Cover | None = None,
+        shown: Callable[[Any], Json] | None = None,
     ) -> None:
+        """`shown`: what is shown of a state, where somebody knows it already."""
         self.machine = machine
+        self.shown = machine.observe if shown is None else shown
         self.operations = list(operations)
         self.guide = guide
         self.steps = steps
@@ -188,23 +275,38 @@ class Draws:
         self._functions = {
             op.name: [(p, machine.candidates_of(op, p)) for p in op.parameters.values()] for op in operations
         }
+        self._told = {
+            op.name: [(n, (op.name, p)) for n, p in enumerate(op.parameters.values()) if p not in op.chosen]
+            for op in operations
+        }
+        """the parameters that are told, by their places, and the keys of their old arguments"""
         self._at: Any = self
-        self._ready: dict[str, list[tuple[str, Sequence[Any]]] | None] = {}
+        self._offers: dict[str, _Offer] = {}
         self._known: dict[Callable[[Any], Sequence[Any]], Sequence[Any]] = {}
+        self._looks: dict[int, Look] = {}
 
     def start(self, rng: random.Random, grows: bool = False) -> Start:
         """One history; `grows`: it may begin with growth."""
-        self.far, self.wide = False, None
+        self._begun()
         if self.guide is None:
             return Start(draw_init(self.machine, rng.choice), self._uniform(rng))
         way = None
         if self.guide.ways and rng.random() < ONWARD:
             way = min(rng.sample(self.guide.ways, min(8, len(self.guide.ways))), key=lambda w: w.followed)
             way.followed += 1
-            self.far = True
+            self._gone_far()
         init = draw_init(self.machine, rng.choice) if way is None else way.init
         self.drawn = _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else (), grows)
         return Start(init, self.drawn)
+
+    def _begun(self) -> None:
+        """A new history: all its numbers are candidates."""
+        self.far, self.wide, self._at = False, None, self
+
+    def _gone_far(self) -> None:
+        """A number is none of the candidates: what is proposed from now on is looked at more closely."""
+        if not self.far:
+            self.far, self._at = True, self
 
     def relabelled(self) -> Start | None:
         """The guided history that was drawn last once more, with large offsets, times of today and large ids; None if
@@ -222,7 +324,7 @@ class Draws:
     def start_eagerly(self, rng: random.Random, proposals: int) -> Start:
         """One history in which every call is the newest of that many; only with guidance."""
         assert self.guide is not None
-        self.far, self.wide = False, None
+        self._begun()
         init = draw_init(self.machine, rng.choice)
         return Start(init, _EagerPlan(self, self.guide, rng, init, proposals))
 
@@ -271,27 +373,51 @@ class Draws:
         used: Mapping[tuple[str, str], list[Any]],
         stale: float = STALE,
     ) -> Proposal | None:
-        """A call of an operation; None if what was drawn is outside the contract."""
-        random, getrandbits = rng.random, rng.getrandbits
-        choices = self._choices(op, state)
-        if choices is None:
+        """A call of an operation; None if what was drawn is outside the contract. What was drawn before in the same
+        state is the same proposal."""
+        if state is not self._at:
+            self._at, self._offers, self._known = state, {}, {}
+        offer = self._offers.get(op.name)
+        if offer is None:
+            offer = self._offers[op.name] = self._offered(op, state)
+        if offer.lacking:
             return None
-        arguments: dict[str, Any] = {}
+        random, getrandbits = rng.random, rng.getrandbits
         picked: list[int] = []
-        for p, candidates in choices:
+        for candidates in offer.candidates:
             most = len(candidates)
             bits = most.bit_length()
             n = getrandbits(bits)
             while n >= most:  # as randrange does, without its checks
                 n = getrandbits(bits)
-            picked.append(n if n < CANDIDATES else CANDIDATES)
-            arguments[p] = candidates[n]
-        for n, p in enumerate(arguments):
-            if p not in op.chosen and random() < stale and (old := used.get((op.name, p))):
-                arguments[p] = rng.choice(old)
-                picked[n] = -1
+            picked.append(n)
+        old: dict[int, Any] | None = None
+        for n, key in self._told[op.name]:
+            if random() < stale and (values := used.get(key)):
+                old = {} if old is None else old
+                old[n] = rng.choice(values)
+        if old is not None:
+            return self._proposal_of(op, state, offer, picked, old)
+        drawn = tuple(picked)
+        if drawn in offer.made:
+            return offer.made[drawn]
+        made = offer.made[drawn] = self._proposal_of(op, state, offer, picked, {})
+        return made
+
+    def _proposal_of(
+        self, op: Operation[Any], state: Any, offer: _Offer, picked: list[int], old: Mapping[int, Any]
+    ) -> Proposal | None:
+        """The call with these candidates, but for old arguments at some places."""
+        arguments = {p: c[n] for p, c, n in zip(offer.parameters, offer.candidates, picked, strict=True)}
+        for at, value in old.items():
+            arguments[offer.parameters[at]] = value
         if self.far and op.beyond(arguments):
             return None
+        for at, n in enumerate(picked):
+            if n > CANDIDATES:
+                picked[at] = CANDIDATES
+        for at in old:
+            picked[at] = -1
         return proposed(self.cover, state, Call(op, arguments), picked)
 
     def growing(
@@ -304,7 +430,7 @@ class Draws:
             found = self.call_of(op, state, rng, used)
             if found is None or isinstance(found.step.result, Refused) or found.step.state is state:
                 continue
-            shown = extent(self.machine.observe(found.step.state))
+            shown = self.look(found.step.state).extent
             if shown > most:
                 best, most = found, shown
         return best
@@ -334,7 +460,7 @@ class Draws:
             except CANNOT:
                 continue
             if found is not None:
-                self.far = True
+                self._gone_far()
                 self.wide, self.fresh = (number, None if limits is None else limits.most), SOON
                 return found
         return None
@@ -381,7 +507,7 @@ class Draws:
             except CANNOT:
                 continue
             if found is not None:
-                self.far = True
+                self._gone_far()
                 return found
         return None
 
@@ -398,31 +524,64 @@ class Draws:
             self.follow = other, plain(then)
             other.direct(step.state, then)
 
-    def _choices(self, op: Operation[Any], state: Any) -> list[tuple[str, Sequence[Any]]] | None:
-        """The candidates of each parameter; None if one has none. Several calls are often proposed in one state."""
-        if state is not self._at:
-            self._at, self._ready, self._known = state, {}, {}
-        if op.name in self._ready:
-            return self._ready[op.name]
-        out: list[tuple[str, Sequence[Any]]] = []
-        for p, function in self._functions[op.name]:
+    def _offered(self, op: Operation[Any], state: Any) -> _Offer:
+        """The candidates of each parameter. Several calls are often proposed in one state."""
+        made: list[Sequence[Any]] = []
+        functions = self._functions[op.name]
+        for _, function in functions:
             candidates = self._known.get(function)
             if candidates is None:
                 candidates = self._known[function] = function(state)
+            made.append(candidates)
             if not candidates:
-                self._ready[op.name] = None
-                return None
-            out.append((p, candidates))
-        self._ready[op.name] = out
-        return out
+                break
+        return _Offer([p for p, _ in functions], made)
+
+    def look(self, state: Any) -> Look:
+        """What a state is like."""
+        known = self._looks.get(id(state))
+        if known is None:
+            if len(self._looks) >= LOOKED_AT:
+                self._looks.clear()
+            known = self._looks[id(state)] = Look(state, self.shown(state))
+        return known
+
+
+class _Offer:
+    """The candidates of an operation's parameters in a state, and what was proposed of them there."""
+
+    __slots__ = ("candidates", "lacking", "made", "parameters")
+
+    def __init__(self, parameters: Sequence[str], candidates: Sequence[Sequence[Any]]) -> None:
+        self.parameters, self.candidates = parameters, candidates
+        self.lacking = not all(candidates)
+        """a parameter has none"""
+        self.made: dict[tuple[int, ...], Proposal | None] = {}
+        """by the numbers of the candidates"""
+
+
+class Look:
+    """What a state is like. It keeps the state, so that no other has its identity."""
+
+    def __init__(self, state: Any, shown: Json) -> None:
+        self.state, self._shown = state, shown
+
+    @cached_property
+    def features(self) -> set[Hashable]:
+        """See `features`."""
+        return features(self._shown)
+
+    @cached_property
+    def extent(self) -> int:
+        """See `extent`."""
+        return extent(self._shown)
 
 
 class _ScoredProposal(NamedTuple):
-    """A proposal: how little of it was seen, and what can be new of it."""
+    """A proposal, and how little of it was seen."""
 
     score: float
     proposal: Proposal
-    aspects: list[Hashable]
 
 
 _by_score: Final = attrgetter("score")
@@ -444,25 +603,21 @@ class _EagerPlan:
         """of what is shown"""
         self.made = 0
         self.used: dict[tuple[str, str], list[Any]] = {}
-        self.before: Hashable = None
+        self.before: Outcome | None = None
         self.next: Call | None = None
 
     def __call__(self, state: Any) -> Proposal | None:
         self._look_at(state)
-        chosen = self._chosen(state) if self.made < self.draws.steps else None
-        if chosen is None:
+        proposal = self._chosen(state) if self.made < self.draws.steps else None
+        if proposal is None:
             return None
-        proposal, aspects = chosen
-        call, seen = proposal.call, self.guide.seen
+        call = proposal.call
         self.guide.called[call.operation.name] += 1
         self.calls.append(call)
         self.made += 1
         for p, value in call.arguments.items():
             self.used.setdefault((call.operation.name, p), []).append(value)
-        for aspect in aspects:
-            seen[aspect] = seen.get(aspect, 0) + 1
-        self.guide.sides.update(proposal.sides)
-        self.before = aspects[0]
+        self.before = self.guide.note(proposal, state, self.before)
         return proposal
 
     def _look_at(self, state: Any) -> None:
@@ -470,76 +625,49 @@ class _EagerPlan:
         if state is self.seen_of:
             return
         self.seen_of = state
-        shown = self.draws.machine.observe(state)
-        size = extent(shown)
+        look = self.draws.look(state)
         if self.calls:
-            self.guide.added[self.calls[-1].operation.name] += max(0, size - self.size)
-        self.size = size
-        new = features(shown) - self.guide.features
-        if new:
-            self.guide.features |= new
+            self.guide.added[self.calls[-1].operation.name] += max(0, look.extent - self.size)
+        self.size = look.extent
+        if not look.features <= self.guide.features:
+            self.guide.features |= look.features
             if self.calls and len(self.calls) <= LONGEST:
                 self.guide.ways.append(Way(self.init, tuple(self.calls)))
 
-    def _aspects(self, proposal: Proposal, state: Any) -> list[Hashable]:
-        """What can be new of a call: its outcome, that after the one before, then what it shows of its arguments."""
-        call, step, picked, _sides = proposal
-        outcomes = self.guide.outcomes
-        key = outcomes.setdefault(outcome_key(call, step, state), len(outcomes))
-        name = call.operation.name
-        out: list[Hashable] = [key, (self.before, key)]
-        for i, n in enumerate(picked):
-            out.append((i, n, key))
-        for i in range(1, len(picked)):
-            for j in range(i):
-                out.append((name, j, picked[j], i, picked[i]))
-        return out
-
-    def _score(self, aspects: list[Hashable], sides: Sequence[int]) -> float:
-        seen = self.guide.seen.get
-        score = OUTCOME / (1 + seen(aspects[0], 0)) + AFTER / (1 + seen(aspects[1], 0))
-        if len(aspects) > 2:
-            new = 0.0
-            for aspect in aspects[2:]:
-                new += 1.0 / (1 + seen(aspect, 0))
-            score += ARGUMENTS * new / (len(aspects) - 2)
-        if sides:
-            score += SIDES / (1 + min(self.guide.sides.get(n, 0) for n in sides))
-        return score
-
-    def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
-        """The next call, and what can be new of it."""
+    def _chosen(self, state: Any) -> Proposal | None:
+        """The next call."""
         return self._following(state) or self._newest(state, self.proposals)
 
-    def _following(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
+    def _following(self, state: Any) -> Proposal | None:
         """The call that a changed number was found with, once."""
         then, self.next = self.next, None
         if then is None or then.operation.beyond(then.arguments):
             return None
-        follow = proposed(self.draws.cover, state, then)
-        return None if follow is None else (follow, self._aspects(follow, state))
+        return proposed(self.draws.cover, state, then)
 
-    def _newest(self, state: Any, proposals: int, looks: bool = False) -> tuple[Proposal, list[Hashable]] | None:
+    def _newest(self, state: Any, proposals: int, looks: bool = False) -> Proposal | None:
         """Of some proposals that of which least was seen; now and then with a number changed. `looks`: questions."""
-        rng, draws = self.rng, self.draws
+        rng, draws, guide, before = self.rng, self.draws, self.guide, self.before
         found: list[_ScoredProposal] = []
+        scored: dict[Proposal, _ScoredProposal] = {}
         for _ in range(proposals):
             proposal = draws.call_of(rng.choice(draws.questions), state, rng, self.used) if looks else None
             proposal = proposal or draws.proposal(state, rng, self.weights, self.used, self.stale)
             if proposal is None:
                 break
-            aspects = self._aspects(proposal, state)
-            found.append(_ScoredProposal(self._score(aspects, proposal.sides), proposal, aspects))
+            if proposal not in scored:
+                scored[proposal] = _ScoredProposal(guide.score(proposal, state, before), proposal)
+            found.append(scored[proposal])
         if not found:
             return None
-        _, best, aspects = self._best(found, state)
+        best = self._best(found, state).proposal
         if rng.random() < VARIED:
             varied = draws.varied(state, best.call, rng)
             if varied is not None:
                 if draws.follow is not None:
                     self.next = Call(*draws.follow)
-                return varied, self._aspects(varied, state)
-        return best, aspects
+                return varied
+        return best
 
     def _best(self, found: Sequence[_ScoredProposal], state: Any) -> _ScoredProposal:
         """Of those with the highest scores that which leads to a state with most that is new."""
@@ -548,7 +676,7 @@ class _EagerPlan:
             after = scored.proposal.step.state
             if after is state or after == state:
                 return scored.score
-            new = features(self.draws.machine.observe(after)) - self.guide.features
+            new = self.draws.look(after).features - self.guide.features
             return scored.score + CHANGED + SHOWN * min(len(new), 2)
 
         return max(heapq.nlargest(SHORT_LIST, found, key=_by_score), key=score)
@@ -612,7 +740,7 @@ class _GuidedPlan(_EagerPlan):
                 self.streak = found.call.operation, self.rng.choice(LENGTHS)
         return found
 
-    def _chosen(self, state: Any) -> tuple[Proposal, list[Hashable]] | None:
+    def _chosen(self, state: Any) -> Proposal | None:
         rng, draws = self.rng, self.draws
         if (follow := self._following(state)) is not None:
             return follow
@@ -620,21 +748,21 @@ class _GuidedPlan(_EagerPlan):
             (op,) = rng.choices(draws.operations, cum_weights=self.growth)
             more = draws.growing(op, state, rng, self.used)
             if more is not None:
-                return more, self._aspects(more, state)
+                return more
         if self.last is not None and rng.random() < DUPLICATE:
             again = proposed(draws.cover, state, self.last)
             if again is not None:
-                return again, self._aspects(again, state)
+                return again
         again = self._again(state)
         if again is not None:
-            return again, self._aspects(again, state)
+            return again
         if self.streak is not None and rng.random() >= RANDOM:
             op, left = self.streak
             self.streak = (op, left - 1) if left > 1 else None
             self.looks = 0 if left > 1 else LOOKED
             more = draws.growing(op, state, rng, self.used)
             if more is not None:
-                return more, self._aspects(more, state)
+                return more
         looks = self.looks > 0 and bool(draws.questions)
         self.looks -= looks
         return self._newest(state, 1 if rng.random() < RANDOM else self.proposals, looks)
@@ -663,26 +791,57 @@ class _GuidedPlan(_EagerPlan):
         return made
 
 
+class _Place(dict[str, "_Place"]):
+    """A place in what is shown: those within it by their keys, which are places of their own. Keys that are no names,
+    as numbers are, are one. Its number is hashed faster than the keys that lead to it."""
+
+    numbers = itertools.count()
+
+    def __init__(self) -> None:
+        self.number = next(_Place.numbers)
+
+    def __missing__(self, key: str) -> _Place:
+        if key != "*" and not key.isidentifier():
+            return self["*"]
+        made = self[key] = _Place()
+        return made
+
+
+_TOP: Final = _Place()
+
+
 def features(shown: Json) -> set[Hashable]:
     """What a state is like, roughly: how many there are of each thing, and how large its numbers are."""
     found: set[Hashable] = set()
+    add = found.add
 
-    def walk(value: Json, path: Hashable) -> None:
-        if isinstance(value, dict):
-            found.add((path, min(len(value), 9)))
+    def walk(value: Json, place: _Place) -> None:
+        at = place.number
+        if type(value) is int:
+            add((at, -1 if value < 0 else (value.bit_length() + 3) // 4))
+        elif isinstance(value, dict):
+            most = len(value)
+            add((at, most if most < 9 else 9))
             for key, x in value.items():
-                walk(x, (path, key if key.isidentifier() else "*"))
+                if type(x) is int:
+                    add((place[key].number, -1 if x < 0 else (x.bit_length() + 3) // 4))
+                else:
+                    walk(x, place[key])
         elif isinstance(value, list):
-            found.add((path, len(value) if len(value) < 9 else 8 + len(value).bit_length()))
-            for x in value[:1] + value[-1:]:
-                walk(x, (path, "*"))
-        elif type(value) is int:
-            found.add((path, -1 if value < 0 else (value.bit_length() + 3) // 4))
+            most = len(value)
+            add((at, most if most < 9 else 8 + most.bit_length()))
+            if most:
+                walk(value[0], place["*"])
+                if most > 1:
+                    walk(value[-1], place["*"])
         else:
-            found.add((path, value if isinstance(value, bool) else type(value).__name__))
+            add((at, value if isinstance(value, bool) else type(value).__name__))
 
-    walk(shown, ())
+    walk(shown, _TOP)
     return found
+
+
+_ONE: Final = frozenset({int, bool, type(None)})
 
 
 def extent(shown: Json) -> int:
@@ -692,9 +851,9 @@ def extent(shown: Json) -> int:
     (4, 1, 3)
     """
     if isinstance(shown, dict):
-        return 1 + sum(map(extent, shown.values()))
+        return 1 + sum([1 if type(x) in _ONE else extent(x) for x in shown.values()])
     if isinstance(shown, list):
-        return 1 + sum(1 if type(x) is int else extent(x) for x in shown)
+        return 1 + sum([1 if type(x) in _ONE else extent(x) for x in shown])
     return 1 + len(shown) // 16 if isinstance(shown, str) else 1
 
 

@@ -233,9 +233,8 @@ class Session:
         """What a block asks: the known deviations, what is drawn, and then as many histories of tours: the drawn ones
         find most faults sooner. The first block begins with eager histories."""
         job = self.job
-        draws = Draws(
-            self.machine, self.operations, Guide() if job.generator == "guided" else None, job.steps, self.cover
-        )
+        guide = Guide() if job.generator == "guided" else None
+        draws = Draws(self.machine, self.operations, guide, job.steps, self.cover, self._shown)
         guided = job.generator == "guided"
         known = iter(self._known_histories() if guided and number == 0 else ())
         share = (BLOCK - BLOCK // HYPOTHESIS_EVERY) // 2
@@ -317,6 +316,11 @@ class Session:
             self.last_observed = state, self.machine.observe(state)
             asked.sides[-1] = (*asked.sides[-1], *self.cover.taken)
         self._line(asked, "observe", len(asked.records) - 1, ("state", self.last_observed[1]))
+
+    def _shown(self, state: Any) -> Json:
+        """What is shown of a state, which often was asked for just now."""
+        known, shown = self.last_observed
+        return shown if state is known else self.machine.observe(state)
 
     def called(self, asked: PendingHistory, call: Call, step: Step[Any], sides: Sequence[int] = ()) -> None:
         """Ask for a call, which must be answered so."""
