@@ -24,7 +24,7 @@ from kafkaspec.judge.target import Target
 PLACES = {
     ("target.py", "receive"): "waiting",
     ("target.py", "send"): "writing",
-    ("generate.py", "_choices"): "candidates",
+    ("generate.py", "_offered"): "candidates",
     ("judging.py", "observed"): "observing",
     ("judging.py", "_text"): "encoding",
     ("judging.py", "_line"): "encoding",

@@ -79,7 +79,7 @@ WITH_STATE, WITHOUT, HARM, PREFERRED = 4, 1, (2, 6), 16
 most histories and in those with harm in plenty; what one weighs more that a history prefers."""
 ONWARD: Final = 0.3
 LOOKED_AT: Final = 64
-"""Of so many states it is remembered what they are like."""
+"""Of at most this many states it is remembered what they are like."""
 LONGEST: Final = 180
 TRIES: Final = 20
 
