@@ -52,7 +52,12 @@ def damaged(directories: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [*((name, "fork") for name in (BASIC, KILLED, COMPACTED, CLUSTER, OLD)), (CLUSTER, "forkserver")]
+    ("name", "start"),
+    [
+        *((name, "fork") for name in (BASIC, KILLED, COMPACTED, CLUSTER, OLD)),
+        (KILLED, "forkserver"),
+        pytest.param(CLUSTER, "forkserver", marks=pytest.mark.deep),
+    ],
 )
 def test_it_says_what_it_says_on_one_core(
     name: str, start: Start, copied: Copy, monkeypatch: pytest.MonkeyPatch
