@@ -265,10 +265,9 @@ def test_what_brokers_append_is_sound(tmp_path: Path) -> None:
     ("entry", "changed", "clause", "at"),
     [
         (1, (2, 6, 6, 7), "TXI-12", 34),  # begins where it ends
-        (1, (2, 1, 6, 8), "TXI-12", 34),  # stable beyond its marker
         (0, (1, -1, 4, 1), "TXI-12", 0),  # negative
+        (2, (1, 8, 10, -1), "TXI-12", 68),
         (1, (2, 1, 4, 5), "TXI-12", 34),  # two end at one marker
-        (2, (1, 8, 10, 6), "TXI-12", 68),  # what was stable is no more
         (2, (1, 5, 10, 11), "TXI-12", 68),  # begins below what was stable
         (2, (1, 8, 20, 21), "TXI-13", 68),  # beyond the records
         (2, (1, 8, 2**50, 21), "TXI-13", 68),
@@ -283,6 +282,51 @@ def test_an_entry_out_of_order_is_found_where_it_stands(
     assert (finding.severity, finding.clause, finding.position) == (Severity.ERROR, clause, at)
     assert finding.offset == changed[2]
     assert finding.file.endswith(f"{0:020}.txnindex")
+
+
+BEGUN_BEHIND = [(1, 0, 1, 3), (2, 3, 5, 6)]
+"""A transaction of producer 1 at 0, then in one append: its abort, a batch, the transaction of producer 2."""
+FALLEN = [(1, 0, 1, 3), (2, 3, 4, 2)]
+"""The same, but producer 1 begins again at 2, before producer 2 at 3, which aborts: what was stable falls."""
+MISSED = [(1, 0, 1, 4), (1, 2, 3, 4)]
+"""In one append: abort of 1, its next transaction and abort, and a transaction of another producer at 4."""
+
+
+@pytest.mark.clause("TXI-12")
+@pytest.mark.parametrize("entries", [BEGUN_BEHIND, FALLEN, [(1, 0, 4, 15)]])
+def test_what_a_follower_appends_at_once_is_no_finding_where_readers_find_it(
+    tmp_path: Path, entries: list[tuple[int, ...]]
+) -> None:
+    assert findings(directory(tmp_path, (0, entries), (20, [(3, 20, 21, 22)])), clean=True) == []
+
+
+@pytest.mark.clause("TXI-12")
+def test_what_a_follower_appends_at_once_is_found_where_readers_miss_it(tmp_path: Path) -> None:
+    (finding,) = findings(directory(tmp_path, (0, MISSED), (20, [])), clean=True)
+    assert (finding.severity, finding.clause, finding.position, finding.offset) == (Severity.ERROR, "TXI-12", 34, 3)
+    assert "begins at 2, below 4," in finding.message
+    assert "a follower of Kafka 4.3 writes this itself" in finding.recovery
+
+
+@pytest.mark.clause("TXI-12")
+def test_what_was_stable_is_remembered_where_it_has_fallen(tmp_path: Path) -> None:
+    """The transaction that began at 2 is aborted at last: in the same segment, in the next, and in one after that."""
+    for n, rest in enumerate([[(0, [*FALLEN, (1, 2, 6, 7)])], [(0, FALLEN), (20, [(1, 2, 21, 22)])]]):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        (finding,) = findings(directory(folder, *rest), clean=True)
+        assert (finding.clause, finding.offset) == ("TXI-12", rest[-1][1][-1][2])
+        assert "below 3," in finding.message
+    folder = tmp_path / "three"
+    folder.mkdir()
+    three = directory(folder, (0, [(1, 0, 1, 15)]), (20, [(2, 16, 21, 22)]), (40, [(1, 14, 41, 42)]))
+    (finding,) = findings(three, clean=True)
+    assert "below 22," in finding.message
+    folder = tmp_path / "highest"
+    folder.mkdir()
+    three = directory(folder, (0, [(1, 0, 1, 15)]), (20, [(2, 16, 21, 2)]), (40, [(1, 14, 41, 42)]))
+    (finding,) = findings(three, clean=True)
+    assert (finding.file[-24:-9], "below 15," in finding.message) == (f"{40:015}", True)
 
 
 @pytest.mark.clause("TXI-1")
