@@ -2,8 +2,10 @@
 
 Why a fetch may stop at the first entry whose last stable offset is beyond it: no later one can begin below that.
 
-What was simplified. A record or marker is one offset. A transaction begins with its first record (a marker of
-a producer without one leaves no entry). Nothing is truncated: what a truncation leaves is a log that can be without it.
+What was simplified. A record or marker is one offset, and is appended alone, as by a leader: of several batches in one
+append, a follower's, the claims do not hold, since all their transactions count for the first marker. A transaction
+begins with its first record (a marker of a producer without one leaves no entry). Nothing is truncated: what a
+truncation leaves is a log that can be without it.
 
 Source: Kafka Internals, ch. 03, "TransactionIndex, aborted transactions"; ProducerStateManager.lastStableOffset and
 UnifiedLog.append, Kafka 4.3.0.

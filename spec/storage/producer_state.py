@@ -225,8 +225,9 @@ def last_stable_offset_of(state: State, producer_id: int, marker: Offset) -> Off
     PSM-16: An aborted transaction that has records is entered in the transaction index of the segment that holds its
     marker: producer id, first offset, the marker's offset, and as last stable offset the first offset of the earliest
     transaction of another producer that is still open, or without one the offset after the marker. Committed ones are
-    not entered, and every aborted one is. [{CHAPTER}; ProducerStateManager.lastStableOffset, UnifiedLog.append,
-    LogSegment.updateTxnIndex]
+    not entered, and every aborted one is. Of several batches in one append, as a follower has them, those that other
+    producers begin behind the marker are open too (TXI-12). [{CHAPTER}; ProducerStateManager.lastStableOffset,
+    UnifiedLog.append, LogSegment.updateTxnIndex, Kafka 4.3.0]
     """
     return min((first for first, other in state.opened.items() if other != producer_id), default=marker + 1)
 

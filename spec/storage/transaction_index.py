@@ -60,12 +60,15 @@ def hexadecimal(entry: AbortedTransaction) -> str:
 
 @states(without={"impl": "said of what the index is given: the producer state makes the entries (PSM-16)"})
 def in_order(entries: Sequence[AbortedTransaction]) -> bool:
-    """Whether brokers can have appended these, one after the other.
+    """Whether a broker that takes one batch at a time can have appended these, one after the other.
 
-    TXI-12: Brokers append in the order of the abort markers, over all segments: last offsets rise strictly, last stable
-    offsets never fall, an entry begins before it ends, its last stable offset is at most its last offset + 1, and it
-    begins at or above the last stable offset of every entry before it. [UnifiedLog.append and
-    ProducerStateManager.lastStableOffset, Kafka 4.3.0]
+    TXI-12: A broker that appends one batch at a time, as a leader does and a recovery, appends in the order of the
+    abort markers, over all segments: last offsets rise strictly, last stable offsets never fall, an entry begins before
+    it ends, its last stable offset is at most its last offset + 1, and it begins at or above the last stable offset of
+    every entry before it. Of several batches in one append, as a follower has them, only this is sure: last offsets
+    rise strictly, and an entry begins before it ends; all transactions of the append have begun before what is stable
+    is asked for the first marker. [UnifiedLog.append, ProducerStateManager.lastStableOffset and LogSegment.recover,
+    Kafka 4.3.0]
     """
     return all(e.first_offset < e.last_offset and e.last_stable_offset <= e.last_offset + 1 for e in entries) and all(
         before.last_offset < e.last_offset
@@ -157,7 +160,7 @@ class Log:
     | {"mutant": "a predicate over a log at rest: what breaks it is damage, made in the tests of the audit"},
 )
 def orderly(log: Log) -> bool:
-    """Whether brokers can have written the whole of it.
+    """Whether a broker can have written the whole of it, one batch at a time.
 
     TXI-13: The last offset of every entry lies in the index's own segment: at or above its base offset, and below the
     end of its records. [{CHAPTER}; UnifiedLog.append and LogSegment.updateTxnIndex, Kafka 4.3.0]
@@ -172,7 +175,7 @@ def orderly(log: Log) -> bool:
 
 @states("TXI-12")
 def follows(log: Log, entry: AbortedTransaction) -> bool:
-    """Whether a broker can append it to this log next."""
+    """Whether a broker that takes one batch at a time can append it to this log next."""
     return in_order((*log.entries[-1:], entry)) and entry.last_offset >= log.active.start_offset
 
 
@@ -316,9 +319,10 @@ def log_collect_aborted_txns(state: Log, fetch_offset: Int64, upper_bound_offset
     TXI-6: For a fetch the indexes are asked in order, from the one of the segment that holds the fetch offset, until
     one is complete or there is no further one. [LocalLog.addAbortedTransactions, Kafka 4.3.0]
 
-    TXI-7: So every aborted transaction that overlaps the fetch is given: of entries that brokers appended (TXI-12),
-    none after the one at which collecting stops begins below the upper bound, and none in an earlier segment ends at or
-    above the fetch offset. [{CHAPTER}; ProducerStateManager.lastStableOffset, Kafka 4.3.0]
+    TXI-7: So every aborted transaction that overlaps the fetch is given, of entries that were appended one batch at a
+    time (TXI-12): none after the one at which collecting stops begins below the upper bound, and none in an earlier
+    segment ends at or above the fetch offset. Of several batches in one append one may be left out. [{CHAPTER};
+    ProducerStateManager.lastStableOffset, Kafka 4.3.0]
     """
     out: Entries = ()
     for index in state.indexes[state.floor(fetch_offset) :]:

@@ -499,6 +499,19 @@ def test_a_transaction_that_a_rebuilt_state_does_not_know(made: MadeLog) -> None
 
 
 @pytest.mark.clause("PSM-16")
+def test_the_last_stable_offset_of_several_batches_in_one_append(made: MadeLog) -> None:
+    """As a follower has them: all have begun before the first marker is looked at. Any other is told, and by this check
+    alone."""
+    made.data(1, 0).abort(1, 0, stable=3).batch().data(2, 0).batch()
+    for stable in (2, 3):
+        made.aborted[0] = [AbortedTxn(1, 0, 1, stable)]
+        assert made.findings() == []
+    for stable in (1, 4, 5):
+        made.aborted[0] = [AbortedTxn(1, 0, 1, stable)]
+        assert made.findings() == [("ERROR", "PSM-16", INDEX, 0, 0)]
+
+
+@pytest.mark.clause("PSM-16")
 def test_the_last_stable_offset_of_a_rebuilt_state(made: MadeLog) -> None:
     """What the others have open may be unknown, and then begins at their next batch."""
     made.data(2, 0).data(1, 0).abort(1, 1, stable=3).batch().data(2, 1).data(3, 0)

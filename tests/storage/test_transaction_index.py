@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,69 @@ def test_what_brokers_do_not_append_is_not_in_order() -> None:
     assert not spec.orderly(Log((Index(0, (AbortedTransaction(1, 0, 12, 13),), True), Index(10))))
 
 
+@dataclass
+class Appender:
+    """What producers append is entered as UnifiedLog.append does: first all that begins, then each that is aborted."""
+
+    open: dict[int, int] = field(default_factory=dict)
+    """the first offset of each producer's transaction"""
+    end: int = 0
+    entries: tuple[AbortedTransaction, ...] = ()
+
+    def append(self, *batches: str) -> None:
+        """In one append: `1` is data of producer 1, `-1` its abort, `b` a batch of nobody."""
+        begun: list[tuple[int, int]] = [(first, producer) for producer, first in self.open.items()]
+        aborted = []
+        for batch in batches:
+            if batch.startswith("-"):
+                producer = int(batch[1:])
+                aborted.append((self.open.pop(producer), producer, self.end))
+            elif batch != "b" and int(batch) not in self.open:
+                self.open[int(batch)] = self.end
+                begun.append((self.end, int(batch)))
+            self.end += 1
+        for first, producer, marker in aborted:
+            stable = min((f for f, other in begun if other != producer), default=marker + 1)
+            self.entries += (AbortedTransaction(producer, first, marker, stable),)
+            begun.remove((first, producer))
+
+
+@pytest.mark.clause("TXI-12")
+@pytest.mark.clause("TXI-7")
+@pytest.mark.parametrize(
+    ("appended", "entries", "misses"),
+    [
+        ("-1 b 2 / -2", [(1, 0, 1, 3), (2, 3, 4, 5)], False),
+        ("-1 1 2 -2", [(1, 0, 1, 3), (2, 3, 4, 2)], False),
+        ("-1 1 2 -2 / -1", [(1, 0, 1, 3), (2, 3, 4, 2), (1, 2, 5, 6)], True),
+        ("-1 1 -1 3", [(1, 0, 1, 4), (1, 2, 3, 4)], True),
+    ],
+)
+def test_of_several_batches_in_one_append_a_fetch_may_miss_one(
+    appended: str, entries: list[tuple[int, ...]], misses: bool
+) -> None:
+    """Entries as Kafka 4.3.0 wrote them; one batch at a time, the same are in order, and none is missed."""
+    at_once, one_by_one = Appender(), Appender()
+    at_once.append("1")
+    one_by_one.append("1")
+    for batches in appended.split(" / "):
+        at_once.append(*batches.split())
+        for batch in batches.split():
+            one_by_one.append(batch)
+    assert at_once.entries == tuple(entries)
+    assert (spec.in_order(at_once.entries), spec.in_order(one_by_one.entries)) == (False, True)
+
+    def missed(entries: tuple[AbortedTransaction, ...]) -> bool:
+        return any(
+            spec.log_collect_aborted_txns(Log((Index(0, entries, True),)), fetch, bound)
+            != spec.overlapping(entries, fetch, bound)
+            for bound in range(9)
+            for fetch in range(bound)
+        )
+
+    assert (missed(at_once.entries), missed(one_by_one.entries)) == (misses, False)
+
+
 @pytest.mark.clause("TXI-11")
 @pytest.mark.clause("TXI-9")
 def test_whatever_a_crash_leaves_recovery_makes_it_whole() -> None:
@@ -265,10 +329,9 @@ def test_what_brokers_append_is_sound(tmp_path: Path) -> None:
     ("entry", "changed", "clause", "at"),
     [
         (1, (2, 6, 6, 7), "TXI-12", 34),  # begins where it ends
-        (1, (2, 1, 6, 8), "TXI-12", 34),  # stable beyond its marker
         (0, (1, -1, 4, 1), "TXI-12", 0),  # negative
+        (2, (1, 8, 10, -1), "TXI-12", 68),
         (1, (2, 1, 4, 5), "TXI-12", 34),  # two end at one marker
-        (2, (1, 8, 10, 6), "TXI-12", 68),  # what was stable is no more
         (2, (1, 5, 10, 11), "TXI-12", 68),  # begins below what was stable
         (2, (1, 8, 20, 21), "TXI-13", 68),  # beyond the records
         (2, (1, 8, 2**50, 21), "TXI-13", 68),
@@ -283,6 +346,55 @@ def test_an_entry_out_of_order_is_found_where_it_stands(
     assert (finding.severity, finding.clause, finding.position) == (Severity.ERROR, clause, at)
     assert finding.offset == changed[2]
     assert finding.file.endswith(f"{0:020}.txnindex")
+
+
+BEGUN_BEHIND: list[tuple[int, ...]] = [(1, 0, 1, 3), (2, 3, 5, 6)]
+"""A transaction of producer 1 at 0, then in one append: its abort, a batch, the transaction of producer 2."""
+FALLEN: list[tuple[int, ...]] = [(1, 0, 1, 3), (2, 3, 4, 2)]
+"""The same, but producer 1 begins again at 2, before producer 2 at 3, which aborts: what was stable falls."""
+MISSED: list[tuple[int, ...]] = [(1, 0, 1, 4), (1, 2, 3, 4)]
+"""In one append: abort of 1, its next transaction and abort, and a transaction of another producer at 4."""
+
+
+@pytest.mark.clause("TXI-12")
+@pytest.mark.parametrize("entries", [BEGUN_BEHIND, FALLEN, [(1, 0, 4, 15)]])
+def test_what_a_follower_appends_at_once_is_no_finding_where_readers_find_it(
+    tmp_path: Path, entries: list[tuple[int, ...]]
+) -> None:
+    assert findings(directory(tmp_path, (0, entries), (20, [(3, 20, 21, 22)])), clean=True) == []
+
+
+@pytest.mark.clause("TXI-12")
+def test_what_a_follower_appends_at_once_is_found_where_readers_miss_it(tmp_path: Path) -> None:
+    (finding,) = findings(directory(tmp_path, (0, MISSED), (20, [])), clean=True)
+    assert (finding.severity, finding.clause, finding.position, finding.offset) == (Severity.ERROR, "TXI-12", 34, 3)
+    assert "begins at 2, below 4," in finding.message
+    assert "a follower of Kafka 4.3 writes this itself" in finding.recovery
+
+
+@pytest.mark.clause("TXI-12")
+def test_what_was_stable_is_remembered_where_it_has_fallen(tmp_path: Path) -> None:
+    """The transaction that began at 2 is aborted at last: in the same segment, in the next, and in one after that."""
+    logs: list[list[tuple[int, list[tuple[int, ...]]]]] = [
+        [(0, [*FALLEN, (1, 2, 6, 7)])],
+        [(0, FALLEN), (20, [(1, 2, 21, 22)])],
+    ]
+    for n, rest in enumerate(logs):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        (finding,) = findings(directory(folder, *rest), clean=True)
+        assert (finding.clause, finding.offset) == ("TXI-12", rest[-1][1][-1][2])
+        assert "below 3," in finding.message
+    folder = tmp_path / "three"
+    folder.mkdir()
+    three = directory(folder, (0, [(1, 0, 1, 15)]), (20, [(2, 16, 21, 22)]), (40, [(1, 14, 41, 42)]))
+    (finding,) = findings(three, clean=True)
+    assert "below 22," in finding.message
+    folder = tmp_path / "highest"
+    folder.mkdir()
+    three = directory(folder, (0, [(1, 0, 1, 15)]), (20, [(2, 16, 21, 2)]), (40, [(1, 14, 41, 42)]))
+    (finding,) = findings(three, clean=True)
+    assert (finding.file[-24:-9], "below 15," in finding.message) == (f"{40:015}", True)
 
 
 @pytest.mark.clause("TXI-1")

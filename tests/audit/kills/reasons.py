@@ -86,7 +86,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     },
     "storage/transaction_index": {
         "TransactionIndexCheck.chunk:1:true": SPEED,
-        "TransactionIndexCheck._check_index:37:one less": "what lies beyond a segment's end lies above its base",
+        "TransactionIndexCheck._check_index:36:one less": "what lies beyond a segment's end lies above its base",
         "TransactionIndexCheck._order:*:without a default": NAMES,
     },
     "storage/leader_epochs": {

@@ -136,5 +136,10 @@ CASES = {
         seg(20, b(20, 24), txn=[]),
         seg(25, b(25, 29), txn=[(1, 13, 26, 14)]),
     ),
+    "order: below what was stable in the first of three, and not in the second": lambda: one(
+        seg(10, *ROWS, txn=[(1, 10, 12, 19)]),
+        seg(20, b(20, 24, epoch=-1), txn=[(2, 19, 22, 14)]),
+        seg(25, b(25, 29, epoch=-1), txn=[(1, 15, 27, 28)]),
+    ),
     "order: a bad one before": lambda: two(((1, 10, 18, 14), (1, 19, 19, 18)), ((1, 13, 22, 13),)),
 }
