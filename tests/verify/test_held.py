@@ -235,6 +235,16 @@ IMPORTS = {
     "import math; from kafkaspec.impl.common import disk": {"impl/common/disk.py"},
     "if True: from kafkaspec.impl.common import disk": {"impl/common/disk.py"},
     "def f():\n    from kafkaspec.impl.common import disk": {"impl/common/disk.py"},
+    **{
+        f"{before}; from kafkaspec.impl.common import disk{after}": {"impl/common/disk.py"}
+        for before, after in (
+            ("if f:\n    pass\nelse:\n    math = 1", ""),
+            ("try:\n    pass\nexcept ValueError:\n    math = 1", ""),
+            ("try:\n    pass\nfinally:\n    math = 1", ""),
+            ("match f:\n    case 1:\n        math = 1", ""),
+            ("class C:\n    async def f():\n        async with f:\n            math = 1", "\n"),
+        )
+    },
     "import kafkaspec.impl.common.disk as d": {"impl/common/disk.py"},
     "import math, kafkaspec.impl.common.disk": {"impl/common/disk.py"},
     "from ..common import disk": {"impl/common/disk.py"},
