@@ -27,9 +27,9 @@ def test_a_model_of_everything_is_explored() -> None:
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("lanes", [None, 1])
+@pytest.mark.parametrize("lanes", [engines.LANES, 1])
 @pytest.mark.parametrize("usable", [63, 20, 9])
-def test_a_model_of_everything_is_read_state_by_state(usable: int, lanes: int | None) -> None:
+def test_a_model_of_everything_is_read_state_by_state(usable: int, lanes: int) -> None:
     space = oracle.run(Everything, SIZES, most=MOST)
     found = engines.Found()
     engines.transitions(found, load(Everything), space, space.states[:MOST], lanes, usable)

@@ -43,7 +43,7 @@ def small_steps(model: type[Model], sizes: dict[str, int | bool], exact: int = 4
     also where the machine's vectors hold one state: planted faults are in the code for eight."""
     lanes = options.pop("lanes", 8)
     program = Program(Layout(load(model), sizes, **options), exact_words=exact, lanes=lanes)
-    program.chunk = program.lanes
+    program.chunk = program.width
     return program
 
 
@@ -128,7 +128,7 @@ def test_what_is_wrong_is_found_by_the_same_run(form: Form) -> None:
     sizes: dict[str, int | bool] = {"A": 2, "B": 2}
     for symmetry in ((), ("A",), ("A", "B")):
         program = Program(Layout(load(Tangle), sizes), symmetry)
-        program.chunk = program.lanes
+        program.chunk = program.width
         e = run(program, form, symmetry=symmetry)
         assert found(e) == found(explore(load(Tangle), sizes, symmetry=symmetry, deadlock=True))
 

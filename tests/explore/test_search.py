@@ -20,7 +20,7 @@ import pytest
 
 from kafkaspec import native
 from kafkaspec.errors import UserError
-from kafkaspec.explore import checkpoint, engine, liveness
+from kafkaspec.explore import checkpoint, engine, liveness, program
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.explore.engine import Exploration, Search, explore
 from kafkaspec.explore.layout import Layout
@@ -101,17 +101,45 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return out
 
 
+@pytest.mark.parametrize(("lanes", "usable"), [(1, 63), (8, 63), (8, 14), (8, 5)])
 def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(
-    made: list[bool], monkeypatch: pytest.MonkeyPatch
+    made: list[bool], monkeypatch: pytest.MonkeyPatch, lanes: int, usable: int
 ) -> None:
-    whole = explore(load(CleanerAnchor), CLEANER)
-    assert made == [True, True]
-    for most in (0, 500):
+    monkeypatch.setattr(program, "lanes_here", lambda: lanes)
+
+    def explored() -> Exploration:
         made.clear()
-        monkeypatch.setattr(engine, "QUICK", most)
+        of_words = Program(Layout(load(CleanerAnchor), CLEANER, usable=usable))
+        of_words.chunk = of_words.width  # so that it goes over within a level
+        return explore(load(CleanerAnchor), CLEANER, program=of_words)
+
+    whole = explored()
+    assert made == [True, True]
+    monkeypatch.setattr(engine, "QUICK", 100)
+    for most in (0, 500, 3_001):
         monkeypatch.setattr(engine.Search, "is_long", lambda s, most=most: s.distinct >= most)
-        assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
+        e = explored()
+        assert (counts(e), e.states_per_level, e.taken) == (counts(whole), whole.states_per_level, whole.taken)
         assert made == [True, True, False, False]
+
+
+def test_a_checkpoint_is_read_whatever_its_search_was_compiled_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "lanes_here", lambda: 8)
+    monkeypatch.setattr(engine, "QUICK", 500)
+    whole = explore(load(CleanerAnchor), CLEANER)
+    for most in (500, 5_000, 10_000):
+        monkeypatch.setattr(engine.Search, "is_long", lambda s, most=most: s.distinct >= most)
+        for limit in (1_000, 6_000, None):
+            e = explore(
+                load(CleanerAnchor),
+                CLEANER,
+                program=Program(Layout(load(CleanerAnchor), CLEANER, usable=14)),
+                checkpoint=tmp_path / f"{most}",
+                max_states=limit,
+            )
+        assert (counts(e), e.taken) == (counts(whole), whole.taken)
 
 
 def test_the_loops_of_a_large_search_are_compiled_with_care(made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def sizes_of(model: type[Model], sizes: dict[str, int | bool], symmetry: tuple[s
     c = Concrete(model, sizes)
     states, _ = c.reachable()
     reduced = explore(load(model), sizes, symmetry=symmetry, liveness=False, deadlock=True)
-    program = Program(Layout(load(model), sizes), symmetry)
+    program = Program(Layout(load(model), sizes), symmetry, lanes=8)
     search = Search(program, 1, 64)
     try:
         orbits: dict[tuple[int, ...], list[State]] = {}

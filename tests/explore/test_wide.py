@@ -188,7 +188,7 @@ class Sent(Model):
 def test_counts_are_the_text_s(model: type[Model], sizes: Mapping[str, int]) -> None:
     states, generated = Concrete(model, sizes).reachable()
     counts = ("complete", len(states), generated, max(states.values()))
-    for usable, lanes in itertools.product((WORD - 1, 9), (None, 1)):
+    for usable, lanes in itertools.product((WORD - 1, 9), (8, 1)):
         program = Program(Layout(load(model), sizes, usable=usable), lanes=lanes)
         e = explore(load(model), sizes, deadlock=True, program=program)
         assert (e.outcome, e.distinct, e.generated, e.depth) == counts, (usable, lanes)

@@ -15,7 +15,7 @@ from kafkaspec.language.defined import DEFINED
 from tests.gate import engines, oracle, pinned
 from tests.gate.engines import Disagreement, Enough, Found, Until, never
 
-VARIANTS = ("scalar", "words", "fingerprints", "resumed", "one sort", "symmetry")
+VARIANTS = ("vectors", "words", "fingerprints", "resumed", "one sort", "symmetry")
 """Beside the plain exploration, one of these is compared, in turn."""
 STATES = 12
 """States from which single transitions are compared: so many reachable ones, and half as many arbitrary ones."""
@@ -116,7 +116,7 @@ def _compared(
             if oracle.GHOST not in without.broken:
                 engines.explorer(found, m, without, "plain", folder, False)
     if "transitions" in only and not any(x.start for x in spaces):
-        engines.transitions(found, m, s, some, (None, 1)[seed % 2])
+        engines.transitions(found, m, s, some, (engines.LANES, 1)[seed % 2])
     partial = any(n.endswith(f": {DEFINED}") for x in spaces for n in x.broken)  # of explored models alone
     if "bounded" in only and not partial:
         engines.searched(found, m, spaces[seed % len(spaces)])

@@ -37,6 +37,8 @@ from tests.gate.oracle import Space
 
 MEMORY_MB = 6000
 STEPS = 320
+LANES = 8
+"""What code compiled with care takes at once where vectors are wide; tests compile it quickly, and on any machine."""
 """Of a random walk."""
 LATE = ("or a bound variable in a proof", "is read at given sizes only", "too many for a proof")
 """What the prover may refuse although the text was loaded and the explorer takes it: what it cannot read where sizes
@@ -211,12 +213,12 @@ def explorer(found: Found, m: LoadedModel, s: Space, variant: str, folder: Path,
         match variant:
             case "plain":
                 pass
-            case "scalar":
-                options |= {"program": Program(Layout(m, sizes, ghosts), lanes=1), "threads": 2}
+            case "vectors":
+                options |= {"program": Program(Layout(m, sizes, ghosts), lanes=LANES), "threads": 2}
             case "words":
-                options["program"] = Program(Layout(m, sizes, ghosts, usable=9), exact_words=64)
+                options["program"] = Program(Layout(m, sizes, ghosts, usable=9), exact_words=64, lanes=LANES)
             case "fingerprints":
-                options["program"] = Program(Layout(m, sizes, ghosts, usable=7), exact_words=1)
+                options["program"] = Program(Layout(m, sizes, ghosts, usable=7), exact_words=1, lanes=LANES)
             case "resumed":
                 file = folder / "checkpoint"
                 file.unlink(missing_ok=True)
@@ -233,6 +235,7 @@ def explorer(found: Found, m: LoadedModel, s: Space, variant: str, folder: Path,
                 kept = [n for n in m.vars if ghosts or n not in m.ghosts]
                 distinct = len({oracle.orbit(s.concrete, x, sorts, kept) for x in s.states})
                 options["symmetry"] = sorts
+                options["program"] = Program(Layout(m, sizes, ghosts), sorts, lanes=LANES)
         explored(found, engine, s, explore(m, sizes, **options), distinct)
 
 
@@ -261,7 +264,7 @@ def walked(found: Found, m: LoadedModel, s: Space, seed: int) -> None:
 
 
 def transitions(
-    found: Found, m: LoadedModel, s: Space, states: list[State], lanes: int | None, usable: int = WORD - 1
+    found: Found, m: LoadedModel, s: Space, states: list[State], lanes: int, usable: int = WORD - 1
 ) -> None:
     """The explorer's transitions from, and its claims in, single states, reachable or not."""
     engine = "explore states"

@@ -172,7 +172,7 @@ class Search:
         self.owns = [Block(8 * 16) for _ in range(threads)]
         self.own = [b.numbers() for b in self.owns]
         self.queues = self._reserve(int(self.budget_mb) << 20)
-        self.capacity = self.queues[0].size // (8 * p.words) - 8 * p.lanes
+        self.capacity = self.queues[0].size // (8 * p.words) - 8 * p.width
         self.buffers = [Block(8 * 2 * p.stride * (p.words + 2)) for _ in range(threads)]
         n, faults = p.rows, len(p.faults)
         self.notes = [Block(8 * (n // 8 + 2) + faults * n + 16 * (len(p.layout.model.actions) + 1)) for _ in self.owns]
@@ -189,7 +189,7 @@ class Search:
             self.control[k.SLICES + 4 * t] = self.queues[t].address
         self.packed_blocks: list[Block] = []
         self.buckets = 0
-        self.one = Block(8 * p.words * p.lanes)
+        self.one = Block(8 * p.words * p.width)
         self.best = Block(8 * p.words)
         self.goal = Block(8 * p.words)
         self.margin = p.chunk * max(1, len(p.instances))
@@ -206,6 +206,14 @@ class Search:
         self.code = self.program.compile(*self.extra, packing=packing, quickly=quickly, loops_quickly=loops_quickly)
         self.compile_seconds += self.code.seconds
         self.f = self.code.functions
+
+    def compile_with_care(self, packing: Packing | None = None) -> None:
+        """The same once more, for states that were found with code compiled quickly and lie in the fast form."""
+        before = self.program.lanes
+        self.compile(packing)
+        if self.program.lanes != before:
+            gather, queues = self.f["gather_lanes"], zip(self.queues, self.counts(), self.buffers, strict=True)
+            self.all([partial(gather, queue.address, n, room.address) for queue, n, room in queues])
 
     def is_long(self) -> bool:
         """Whether code that was compiled quickly has run for long."""
@@ -356,7 +364,7 @@ class Search:
             return False
         self.table.close()
         self.table, self.cleared = Block(0), 0
-        self.compile(packing)
+        self.compile_with_care(packing)
         p = self.program
         room = 8 * p.words * p.lanes
         self.packed_blocks = [Block(room + 8 * packing.words * (self.margin + 2 * p.stride)) for _ in self.owns]
@@ -485,13 +493,13 @@ class Search:
             at = k.SLICES + 4 * t
             c[at], c[at + 1], c[at + 2], c[at + 3] = self.queues[t].address, lo, hi, chunk
             if hi > lo:
-                chunk += -(-(hi - (lo & -p.lanes)) // p.chunk)
+                chunk += -(-(hi - (lo & -p.width)) // p.chunk)
         c[k.SLICES + 4 * self.threads + 3] = chunk
         c[k.CHUNKS], c[k.CURSOR] = chunk, self.level.cursor
         while c[k.CURSOR] < chunk:
             self.heed()
             if self.quick and self.is_long():
-                self.compile()
+                self.compile_with_care()
             elif self.loops_quick and self.distinct >= MANY:
                 self.compile(quickly=True)
             limit = self.make_room(max_states)
@@ -723,6 +731,8 @@ def explore(
     if program is None:
         program = Program(Layout(model, sizes, ghosts), symmetry)
     live = liveness and bool(program.promises)
+    if checkpoint is not None:
+        program.narrow = False  # a file is read by code that takes as many states at once
     if checkpoint is not None and checkpoint.exists():
         threads = checkpoints.threads_of(checkpoint)
     budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()

@@ -37,10 +37,9 @@ from kafkaspec.native import (
 )
 
 # ---- constants of the compilation, given with the model
-WORDS = LANES = STRIDE = KEY_WORDS = INSTANCES = FAULTS = SYMMETRIC = CHUNK = SLOT = KEY = BUFFER = EVERY_LANE = 0
-COMPACT = PACKED_WORDS = LAST_MASK = STATE_BYTES = ENTRY_BYTES = ENTRY_MASK = SLOTS = MOST_AWAY = REFERENCES = (
-    THREADS
-) = 0
+WORDS = LANES = WIDTH = STRIDE = KEY_WORDS = INSTANCES = FAULTS = SYMMETRIC = CHUNK = SLOT = KEY = BUFFER = 0
+EVERY_LANE = THREADS = COMPACT = PACKED_WORDS = LAST_MASK = STATE_BYTES = ENTRY_BYTES = ENTRY_MASK = SLOTS = 0
+MOST_AWAY = REFERENCES = 0
 TOP: Final = 1 << 63
 BUSY: Final = 1
 LOCKED: Final = 1 << 16
@@ -149,6 +148,19 @@ def put(queue: int, i: int, buffer: int, j: int) -> int:
     at = place(i)
     for k in range(WORDS):
         store(queue, at + k * LANES, load(buffer, k * STRIDE + j))
+    return 0
+
+
+def gather_lanes(queue: int, n: int, room: int) -> int:
+    """The first n states of a queue, which lie one after the other, come to lie LANES of them together."""
+    first = 0
+    while first < n:
+        for lane in range(LANES):
+            for k in range(WORDS):
+                store(room, k * LANES + lane, load(queue, (first + lane) * WORDS + k))
+        for i in range(WORDS * LANES):
+            store(queue, first * WORDS + i, load(room, i))
+        first += LANES
     return 0
 
 
@@ -441,7 +453,7 @@ def work(shared: int, own: int) -> int:
         states = load(shared, s)
         lo = load(shared, s + 1)
         hi = load(shared, s + 2)
-        first = (lo & -LANES) + (c - load(shared, s + 3)) * CHUNK
+        first = (lo & -WIDTH) + (c - load(shared, s + 3)) * CHUNK
         end = first + CHUNK
         if end > hi:
             end = hi
@@ -588,13 +600,13 @@ def successors(own: int, states: int) -> int:
 
 
 COMMON: list[Callable[..., object]] = [
-    lanes_between, states_at, put, find, gather, insert, prepare, reinsert, begin, any_without, work, examine,
-    keep_least, least_hit, least_faulty, least_stuck, makes, least_parent, shows, successors,
+    lanes_between, states_at, put, gather_lanes, find, gather, insert, prepare, reinsert, begin, any_without, work,
+    examine, keep_least, least_hit, least_faulty, least_stuck, makes, least_parent, shows, successors,
 ]  # fmt: skip
 FAST: list[Callable[..., object]] = [place, claim_slot]
 PACKED: list[Callable[..., object]] = [refers, stride_of, claim_entry, look_ahead, compress, clear, insert_pending]
 EXPORTED = {
-    "reinsert", "begin", "work", "examine", "least_hit", "least_faulty", "least_stuck", "least_parent", "shows",
-    "successors",
+    "gather_lanes", "reinsert", "begin", "work", "examine", "least_hit", "least_faulty", "least_stuck", "least_parent",
+    "shows", "successors",
 }  # fmt: skip
 EXPORTED_PACKED = {"compress", "clear", "insert_pending"}

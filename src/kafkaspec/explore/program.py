@@ -84,7 +84,8 @@ def lanes_here() -> int:
 
 
 class Program:
-    """What the search and the walks run. `exact_words` and `lanes` are for tests."""
+    """What the search and the walks run. Code that is compiled quickly takes one state at a time: LLVM takes longer to
+    compile for vectors. `exact_words` and `lanes`, the states that all code takes, are for tests."""
 
     def __init__(
         self,
@@ -97,7 +98,12 @@ class Program:
         self.layout, self.symmetry = layout, tuple(symmetry)
         self._compiled: dict[tuple[bool, bool], native.MachineCode] = {}
         model = layout.model
-        self.lanes = lanes_here() if lanes is None else lanes
+        self.width = lanes_here() if lanes is None else lanes
+        """The states that code compiled with care takes at once."""
+        self.narrow = lanes is None
+        """Does code compiled quickly take one at a time?"""
+        self.lanes = 1 if self.narrow else self.width
+        """The states that the code takes at once, as it was compiled last."""
         self.words = layout.words
         self.key_words = self.words if self.words <= exact_words else 1
         self.fingerprinted = self.words > exact_words
@@ -112,14 +118,14 @@ class Program:
         self.state_claims = self._state_claims()
         self.step_claims = [c for c in model.steps.values() if layout.visible(c.expr)]
         self.faults = [DEFINED] + [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
-        self.chunk = max(self.lanes, min(CHUNK, MOST_AT_ONCE // max(1, len(self.instances))) & -self.lanes)
+        self.chunk = max(self.width, min(CHUNK, MOST_AT_ONCE // max(1, len(self.instances))) & -self.width)
         self.promises = [
             Promise(c, tuple(env.items()))
             for c in model.leads_to.values()
             if self.layout.visible(c.trigger) and self.layout.visible(c.goal)
             for env in valuations(layout, {v.aux: v.t for v in c.params})
         ]
-        self.stride = max(self.rows, 32) * self.lanes + self.lanes
+        self.stride = max(self.rows, 32) * self.width + self.width
 
     # ---- what is checked
     def _state_claims(self) -> list[tuple[str, Claim]]:
@@ -161,6 +167,7 @@ class Program:
         return capitals(vars(kernels)) | {
             "WORDS": self.words,
             "LANES": self.lanes,
+            "WIDTH": self.width,
             "EVERY_LANE": (1 << self.lanes) - 1,
             "STRIDE": self.stride,
             "KEY_WORDS": self.key_words,
@@ -217,6 +224,7 @@ class Program:
         """Machine code for the search's loops, and more, over this model; for packed states if so asked. `quickly`: the
         model's own functions, which are most of it, are compiled quickly; `loops_quickly`: so are the loops."""
         started = time.perf_counter()
+        self.lanes = 1 if self.narrow and quickly else self.width
         promises = "PROMISES" in (constants or {})
         called: list[Callable[..., object]] = [
             kernels.expand,
