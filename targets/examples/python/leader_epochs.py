@@ -8,6 +8,7 @@ Put your own class in the place of `LeaderEpochs`; `serve` stays as it is. See d
 import json
 import os
 import sys
+import time
 
 
 class Refused(Exception):
@@ -91,8 +92,13 @@ def serve(name, version, subsystems):
     encode, rest = json.JSONEncoder(separators=(",", ":")).encode, b""
     while waiting := os.read(sys.stdin.fileno(), 1 << 16):  # as many lines as there are: all answered, then written
         *lines, rest = (rest + waiting).split(b"\n")
-        sys.stdout.write("".join(encode(answer(**json.loads(line))) + "\n" for line in lines))
-        sys.stdout.flush()
+        answers, began = [], time.monotonic()
+        for line in lines:
+            answers.append(encode(answer(**json.loads(line))) + "\n")
+            if time.monotonic() - began >= 1:  # no answer is held back for longer than a second
+                print(end="".join(answers), flush=True)
+                answers, began = [], time.monotonic()
+        print(end="".join(answers), flush=True)
 
 
 if __name__ == "__main__":
