@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -106,3 +107,32 @@ def test_kafka_holds_no_answer_back_for_long() -> None:
         target.receive(1)
         assert len(target.left()) < len(lines) - 1
         assert len(target.receive(len(lines) - 1)) == len(lines) - 1
+
+
+@pytest.mark.deep
+def test_kafka_keeps_no_file_of_what_is_gone_open() -> None:
+    """What a history leaves open adds up over thousands of them."""
+    log = {"partition": "t-0"}
+    appended: tuple[str, dict[str, Any]] = ("append", log | {"count": 100})
+    cut: tuple[str, dict[str, Any]] = ("truncate", log | {"offset": 1})
+    calls: list[tuple[str, dict[str, Any]]] = [("createLog", log), appended, cut, appended]
+    calls += [
+        ("advanceHighWatermark", log | {"offset": 100}),
+        ("raiseStart", log | {"offset": 99, "deleteSegments": True}),
+    ]
+    calls += [("deleteLog", log), ("createLog", log), appended]
+    with Target(command(NEWEST), 60.0) as target:
+        files = Path(f"/proc/{target._process.pid}/fd")
+        if not files.is_dir():
+            pytest.skip("needs /proc")
+
+        def opened() -> int:
+            """How many files are open after a history."""
+            history = [*calls, ("kill", {})]
+            lines = [orjson.dumps({"i": 0, "op": "init", "subsystem": "checkpoints", "args": {}})]
+            lines += [orjson.dumps({"i": i, "op": op, "args": args}) for i, (op, args) in enumerate(history, 1)]
+            target.send(lines)
+            assert not [a for a in target.receive(len(lines)) if b'"error"' in a]
+            return len([*files.iterdir()])
+
+        assert abs(opened() - opened()) < 50
