@@ -17,7 +17,7 @@ from kafkaspec.contract.subsystem import find
 from kafkaspec.judge.campaign import judge, replay
 from kafkaspec.judge.result import Job
 from kafkaspec.judge.target import Target
-from tests.kafka import LINES, NEWEST, TARGETS, command
+from tests.kafka import LINES, NEWEST, TARGETS, answers, command
 
 
 def offered(line: str) -> list[str]:
@@ -107,6 +107,26 @@ def test_kafka_holds_no_answer_back_for_long() -> None:
         target.receive(1)
         assert len(target.left()) < len(lines) - 1
         assert len(target.receive(len(lines) - 1)) == len(lines) - 1
+
+
+@pytest.mark.deep
+def test_what_went_in_a_directory_that_failed_is_no_error_at_the_end_of_the_process() -> None:
+    """A log that ends below its log start is emptied by a start that a file that cannot be read halts."""
+    unreadable = {"name": "recovery-point-offset-checkpoint", "file": "1\n0\n"}
+    beyond = {"name": "log-start-offset-checkpoint", "file": "0\n1\nt 0 5\n"}
+    first, *others = answers(
+        "checkpoints",
+        [
+            ("init", {}),
+            ("createLog", {"partition": "t-0"}),
+            ("kill", {}),
+            ("damage", unreadable),
+            ("damage", beyond),
+            ("start", {"crashWhileLoading": False}),
+        ],
+    )
+    assert first["result"] is None
+    assert others[-1]["result"] == {"clean": False, "halted": True}
 
 
 @pytest.mark.deep

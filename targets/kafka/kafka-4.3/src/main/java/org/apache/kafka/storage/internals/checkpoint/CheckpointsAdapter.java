@@ -92,7 +92,13 @@ public final class CheckpointsAdapter implements Adapter {
         private final List<Runnable> removals = new ArrayList<>();
 
         void remove() {
-            removals.forEach(Runnable::run);
+            for (Runnable removal : removals) {
+                try {
+                    removal.run();
+                } catch (KafkaStorageException e) {
+                    // the directory has failed, and its files stay
+                }
+            }
             removals.clear();
         }
 
