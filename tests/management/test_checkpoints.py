@@ -452,13 +452,14 @@ def test_partition_metadata_is_checked(
 @pytest.mark.clause("CKP-13")
 def test_no_record_is_appended_behind_the_last_offset_there_is() -> None:
     state = machine.initial()
-    for op, arguments in [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("createLog", {"partition": "t-0"}),
         ("kill", {}),
         ("damage", {"name": spec.LOG_STARTS, "file": f"0\n1\nt 0 {LONG_MAX - 1}\n"}),
         ("start", {"crash_while_loading": False}),
         ("append", {"partition": "t-0", "count": 1}),
-    ]:
+    ]
+    for op, arguments in calls:
         step = machine.apply(state, op, arguments)
         assert not isinstance(step, Outside), (op, step)
         state = step.state
