@@ -300,6 +300,10 @@ def _changed(state: Directory, partition: str, log: LogView) -> Directory:
 @loaded("CKP-11")
 @a_log("CKP-11")
 @require(lambda count: 0 <= count <= 100, "CKP-11 at most a hundred records at once")
+@require(
+    lambda state, partition, count: partition not in state.logs or state.logs[partition].end + count <= LONG_MAX,
+    "CKP-13 offsets have 64 bits",
+)
 @ensure(lambda partition, result: sound(result.logs[partition]), "CKP-13 offsets are in order")
 def append(state: Directory, partition: str, count: Few) -> Directory:
     """Records are written and not flushed."""

@@ -23,7 +23,7 @@ def _timestamps(state: Index) -> list[int]:
     used = [c[0] for c in state.used]
     known = used[:: max(1, len(used) // 50)]
     last = max([*used, 0])
-    near = [last + 1, last + 5, *(t + d for t in dict.fromkeys(known) for d in (0, -1, 1)), -1, 0, 2**62]
+    near = [last + 1, last + 5, *(t + d for t in dict.fromkeys(known) for d in (0, -1, 1)), -1, 0, 2**62, -(2**63)]
     again = [last, last] if known else []
     return [*again, *(t for t in dict.fromkeys(near) if -(2**63) <= t < 2**63)]
 
@@ -51,6 +51,7 @@ FILES_HEX = [
     "0000000000000005000000040000000000",
     "0000000000000005fffffffe",
     "000000000000000100000001000000000000000200000005000000000000000300000005000000000000000400000009",
+    "000000000000000100000001000000000000000200000005000000000000000300000005000000000000000400000005",
     "00000000000000090000000400000000000000050000000800000000000000070000000900000000000000080000000a",
 ]
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from kafkaspec.contract.history import History, parse, read
 from kafkaspec.contract.machine import Outside
 from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
-from kafkaspec.judge import campaign, judging, result
+from kafkaspec.judge import campaign, judging, result, serve
 from kafkaspec.judge import tour as touring
 from kafkaspec.judge.campaign import judge, replay, too_little
 from kafkaspec.judge.check import check
@@ -74,7 +75,7 @@ def _toy(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Non
 
 
 def judged(fault: type[Sound], examples: int = 60, **other: Any) -> SubsystemVerdict:
-    names = ("seed", "strict", "generator", "steps", "min_coverage", "min_calls", "fail_fast")
+    names = ("seed", "strict", "generator", "steps", "min_coverage", "min_calls", "fail_fast", "timeout_s")
     fields = {"min_calls": 0} | {k: other.pop(k) for k in names if k in other}
     return judge(Job("toy", command(fault), **fields), examples=examples, **other)
 
@@ -423,6 +424,29 @@ def test_trouble_ends_it_with_what_was_judged_so_far(monkeypatch: pytest.MonkeyP
     assert [x["op"] for x in r.tally.last.records].count("restore") == 3
     assert len(r.tally.last.records) <= 5  # made small: one save would do for three restores
     assert r.tally.histories < 200
+
+
+def test_answers_that_are_held_back_are_slow_and_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that writes nothing while it has more to read answers every line that it is asked alone."""
+    read = serve._Lines.next
+
+    def read_or_hold_back(lines: serve._Lines) -> bytes | None:
+        line = read(lines)
+        if len(lines.lines) > 1:
+            time.sleep(3600)
+        return line
+
+    monkeypatch.setattr(serve._Lines, "next", read_or_hold_back)
+    monkeypatch.setattr(serve, "HELD_S", 3600)
+    r = judged(Sound, 10, timeout_s=2.0)
+    assert (r.verdict, r.exit_code) == ("could not judge", 2)
+    assert r.tally.trouble is not None
+    assert r.tally.trouble.kind == "slow"
+    assert "in 2 s" in r.why
+    assert r.why.endswith("though each came when it alone was asked for: it may hold none back for over a second")
+    assert r.tally.last is not None
+    assert all({"result", "error"} & x.keys() for x in r.tally.last.records[1:])
+    assert len(r.tally.last.records) > 2
 
 
 def test_what_was_rejected_before_the_trouble_stays_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,4 +78,5 @@ def test_the_template_is_short() -> None:
         "import json",
         "import os",
         "import sys",
+        "import time",
     ]

@@ -14,7 +14,7 @@ from kafkaspec.audit.check import Directory, Log, Summary
 from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
 from kafkaspec.audits.management.checkpoints import CheckpointCheck, PartitionMetadataCheck
 from kafkaspec.contract import subsystem
-from kafkaspec.contract.machine import Refused
+from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.common.disk import Crashed, Disk, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.management import checkpoints as impl
@@ -32,7 +32,7 @@ from kafkaspec.models.management.checkpoints import MODELS
 from kafkaspec.proofs.management.checkpoints import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common import checkpoint_text as texts
-from kafkaspec.spec.common.kafka import STORAGE_EXCEPTION
+from kafkaspec.spec.common.kafka import LONG_MAX, STORAGE_EXCEPTION
 from kafkaspec.spec.management import checkpoints as spec
 from kafkaspec.spec.management import checkpoints_trial
 from kafkaspec.spec.management.checkpoints import machine
@@ -447,3 +447,21 @@ def test_partition_metadata_is_checked(
     files = PartitionFiles(tmp_path, "t", 0, metadata=file)
     check = PartitionMetadataCheck(Log(files, topic_id=known, clean=False))
     assert [(f.severity.name, f.line) for f in check.end()] == expected
+
+
+@pytest.mark.clause("CKP-13")
+def test_no_record_is_appended_behind_the_last_offset_there_is() -> None:
+    state = machine.initial()
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("createLog", {"partition": "t-0"}),
+        ("kill", {}),
+        ("damage", {"name": spec.LOG_STARTS, "file": f"0\n1\nt 0 {LONG_MAX - 1}\n"}),
+        ("start", {"crash_while_loading": False}),
+        ("append", {"partition": "t-0", "count": 1}),
+    ]
+    for op, arguments in calls:
+        step = machine.apply(state, op, arguments)
+        assert not isinstance(step, Outside), (op, step)
+        state = step.state
+    assert state.logs["t-0"].end == LONG_MAX
+    assert isinstance(machine.apply(state, "append", {"partition": "t-0", "count": 1}), Outside)

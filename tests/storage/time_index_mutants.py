@@ -468,7 +468,3 @@ RARE = [
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""
 
 MUTANTS += RARE
-
-UNSEEN: dict[str, str] = {
-    "three equal offsets": "not found yet: nothing noticed it, nor the judge in 20,000 calls",
-}

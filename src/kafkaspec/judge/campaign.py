@@ -122,7 +122,7 @@ def trouble_made_small(job: Job, tally: Tally) -> History | None:
                 target.quiet()
         except TargetTrouble as e:
             made = None if session is None or e.kind != kind else session.located(e)
-            return made[1] if made is not None and len(made[1].records) > 1 else None
+            return made[1] if made is not None and made[2].kind == kind and len(made[1].records) > 1 else None
         return None
 
     return shrunk(find(job.subsystem).spec.machine, tally.last, again)

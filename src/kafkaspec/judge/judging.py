@@ -222,10 +222,11 @@ class Session:
             if not under_way:  # else the target is asked nothing more
                 self.target.quiet()
         except TargetTrouble as e:
+            trouble = e
             if (found := self.located(e)) is not None:
-                asked, tally.last = found
+                asked, tally.last, trouble = found
                 self._judged_until_then(asked, tally.last)
-            tally.trouble = e
+            tally.trouble = trouble
         tally.seconds = time.monotonic() - began
         return tally
 
@@ -513,27 +514,33 @@ class Session:
             records[last] |= answer
         return records[: last + 1]
 
-    def located(self, trouble: TargetTrouble) -> tuple[PendingHistory, History] | None:
-        """The history in which the target got into trouble, and it up to the call that got no answer. It may have had
-        answers in hand that never came, so its histories are asked again, of another process and one line at a time; if
-        nothing shows then, what had been answered."""
+    def located(self, trouble: TargetTrouble) -> tuple[PendingHistory, History, TargetTrouble] | None:
+        """The history in which the target got into trouble, it up to the call that got no answer, and the trouble. The
+        target may have had answers in hand that never came, so its histories are asked again, of another process and
+        one line at a time. If nothing shows then, it is too slow and no hang that a call leads to: the history that
+        took longest; else, what had been answered."""
         suspects = [a for a in (self.reading, *self.under_way, self.asking) if a is not None]
         if not suspects:
             return None
+        took: dict[float, tuple[PendingHistory, History]] = {}
         if trouble.kind in ONE_BY_ONE:
             with contextlib.suppress(TargetTrouble), self.another() as target:
                 target.tokens = Tokens(self.machine) or None
                 for asked in suspects:
                     answers: list[bytes] = []
+                    began = time.monotonic()
                     try:
                         for n, line in enumerate(asked.lines[: asked.sent]):
                             target.send([line], [asked.expected[n][1]])
                             answers += target.receive(1)
                             target.answer(answers[-1], n)
                     except TargetTrouble:
-                        return asked, self._so_far(asked, answers)
+                        return asked, self._so_far(asked, answers), trouble
+                    took[time.monotonic() - began] = asked, self._so_far(asked, answers)
+        if trouble.kind == "hangs" and len(took) == len(suspects):
+            return *took[max(took)], trouble.held_back()
         first = suspects[0]
-        return first, self._so_far(first, [*first.answers, *self.target.left()])
+        return first, self._so_far(first, [*first.answers, *self.target.left()]), trouble
 
     def _so_far(self, asked: PendingHistory, answers: Sequence[bytes]) -> History:
         """A history that got no further: what was answered, and the call that was not."""

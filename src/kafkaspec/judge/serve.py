@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -20,6 +21,9 @@ from kafkaspec.judge.target import PROTOCOL
 
 Served = tuple[Machine[Any], Driver]
 """The machine says how operations and arguments are named; the driver answers."""
+
+HELD_S = 1.0
+"""How long an answer may be held back while more lines wait: one that does not come is taken for a hang."""
 
 
 class _Lines:
@@ -56,6 +60,7 @@ def serve(
     """Answer line by line until the input ends. UserError for a line that is no request."""
     lines = _Lines(source)
     out: list[bytes] = []
+    written = time.monotonic()
     current: Served | None = None
     number = 0
     try:
@@ -81,8 +86,9 @@ def serve(
             else:
                 answer = _applied(current, op, arguments)
             out.append(orjson.dumps({"i": i, **answer}, default=float))
-            if not lines.waiting or len(out) >= 512:
+            if not lines.waiting or len(out) >= 512 or time.monotonic() - written >= HELD_S:
                 _write(out, sink)
+                written = time.monotonic()
     finally:
         _write(out, sink)
 

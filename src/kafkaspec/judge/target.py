@@ -68,6 +68,11 @@ class TargetTrouble(Exception):
     def __reduce__(self) -> tuple[type[TargetTrouble], tuple[str, str, tuple[str, ...]]]:
         return TargetTrouble, (self.kind, self.what, self.stderr)
 
+    def held_back(self) -> TargetTrouble:
+        """What a hang is where each answer comes in time once it alone is asked for."""
+        what = f"{self.what}, though each came when it alone was asked for: it may hold none back for over a second"
+        return TargetTrouble("slow", what, self.stderr)
+
     def told(self) -> dict[str, Any]:
         """The same as plain values."""
         return {"kind": self.kind, "what": self.what, "stderr": list(self.stderr)}

@@ -398,7 +398,8 @@ def _trouble(j: SubsystemVerdict) -> list[Section]:
     facts += [("it wrote", Cell("\n".join(trouble.stderr)))] if trouble.stderr else []
     asked = "" if last is None else readable(last)
     if asked:
-        facts.append(("asked last", Cell("the history below, which ends with the call that got no answer")))
+        end = "" if trouble.kind == "slow" else ", which ends with the call that got no answer"
+        facts.append(("asked last", Cell(f"the history below{end}")))
     verdict = Cell(f"could not judge: {trouble.kind}", "unknown")
     facts += [("kept in", Cell(j.kept_last))] if j.kept_last else []
     again = j.replay(j.kept_last) if j.kept_last else j.again

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // A Subsystem answers the operations that it offers. An error is a refusal, except errUnknown.
@@ -42,6 +43,7 @@ func serve(name, version string, subsystems map[string]Subsystem) error {
 	answers := json.NewEncoder(out) // ends each value with a newline
 	answers.SetEscapeHTML(false)
 	var current Subsystem
+	written := time.Now()
 	for {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
@@ -84,10 +86,11 @@ func serve(name, version string, subsystems map[string]Subsystem) error {
 		if err := answers.Encode(answer); err != nil {
 			return err
 		}
-		if in.Buffered() == 0 {
+		if in.Buffered() == 0 || time.Since(written) >= time.Second { // no answer is held back for longer
 			if err := out.Flush(); err != nil {
 				return err
 			}
+			written = time.Now()
 		}
 	}
 }

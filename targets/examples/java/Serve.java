@@ -1,5 +1,7 @@
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
@@ -42,7 +44,8 @@ final class Serve {
         ByteArrayOutputStream line = new ByteArrayOutputStream();
         StringBuilder answers = new StringBuilder();
         byte[] waiting = new byte[1 << 16];
-        for (int n; (n = in.read(waiting)) > 0; answers.setLength(0)) { // all that is there is answered, then written
+        for (int n; (n = in.read(waiting)) > 0;) { // all that is there is answered, then written
+            long began = System.nanoTime();
             for (int i = 0, begin = 0; i <= n; i++) {
                 if (i == n || waiting[i] == '\n') {
                     line.write(waiting, begin, i - begin);
@@ -51,12 +54,21 @@ final class Serve {
                         Json.write(serve.answer(line.toString(StandardCharsets.UTF_8)), answers);
                         answers.append('\n');
                         line.reset();
+                        if (System.nanoTime() - began >= 1_000_000_000L) { // no answer is held back for longer
+                            write(answers, out);
+                            began = System.nanoTime();
+                        }
                     }
                 }
             }
-            out.write(answers.toString().getBytes(StandardCharsets.UTF_8));
-            out.flush();
+            write(answers, out);
         }
+    }
+
+    private static void write(StringBuilder answers, OutputStream out) throws IOException {
+        out.write(answers.toString().getBytes(StandardCharsets.UTF_8));
+        out.flush();
+        answers.setLength(0);
     }
 
     @SuppressWarnings("unchecked")

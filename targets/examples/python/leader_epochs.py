@@ -8,6 +8,7 @@ Put your own class in the place of `LeaderEpochs`; `serve` stays as it is. See d
 import json
 import os
 import sys
+import time
 
 
 class Refused(Exception):
@@ -69,7 +70,7 @@ class LeaderEpochs:
 
 def serve(name, version, subsystems):
     """Answer the judge. `subsystems`: name -> class with `OPERATIONS` and `observe`. Ends with the input."""
-    current = None
+    current, encode, rest = None, json.JSONEncoder(separators=(",", ":")).encode, b""
 
     def answer(i, op, args=None, subsystem=None):
         nonlocal current
@@ -88,11 +89,10 @@ def serve(name, version, subsystems):
         except Refused as e:
             return {"i": i, "error": {"message": str(e)} if e.args else {}}
 
-    encode, rest = json.JSONEncoder(separators=(",", ":")).encode, b""
-    while waiting := os.read(sys.stdin.fileno(), 1 << 16):  # as many lines as there are: all answered, then written
-        *lines, rest = (rest + waiting).split(b"\n")
-        sys.stdout.write("".join(encode(answer(**json.loads(line))) + "\n" for line in lines))
-        sys.stdout.flush()
+    while waiting := os.read(sys.stdin.fileno(), 1 << 16):  # as many lines as there are
+        (*lines, rest), began = (rest + waiting).split(b"\n"), time.monotonic()
+        for line in lines:  # all are answered, then written, but no answer is held back for longer than a second
+            print(encode(answer(**json.loads(line))), flush=line is lines[-1] or time.monotonic() > began + 1)
 
 
 if __name__ == "__main__":

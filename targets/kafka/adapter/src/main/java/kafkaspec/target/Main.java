@@ -29,6 +29,8 @@ public final class Main {
     static final int PROTOCOL = 1;
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String SUBSYSTEM = "subsystem.";
+    /** How long an answer may be held back, in nanoseconds: one that does not come is taken for a hang. */
+    private static final long HELD_NS = 1_000_000_000L;
 
     private final Properties about = new Properties();
     private final Map<String, Adapter> adapters = new LinkedHashMap<>();
@@ -58,6 +60,7 @@ public final class Main {
 
     private void serve(InputStream in, OutputStream out) throws Exception {
         ByteArrayOutputStream line = new ByteArrayOutputStream(1 << 12);
+        long written = System.nanoTime();
         for (;;) {
             int c = in.read();
             if (c < 0) {
@@ -70,8 +73,10 @@ public final class Main {
             }
             answer(JSON.readTree(line.toByteArray()), out);
             line.reset();
-            if (in.available() == 0) {
-                out.flush(); // many lines may come at once: answers are held back only while there are more to read
+            // many lines may come at once: answers are held back only while there are more to read, and not for long
+            if (in.available() == 0 || System.nanoTime() - written >= HELD_NS) {
+                out.flush();
+                written = System.nanoTime();
             }
         }
     }

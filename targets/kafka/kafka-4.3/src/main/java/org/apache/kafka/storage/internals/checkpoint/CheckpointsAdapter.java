@@ -48,8 +48,9 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * The checkpoint files' classes over files of the texts given, and {@link LogManager} with its logs in one directory.
  *
- * <p>The adapter stands for the rest of the broker. Nothing happens in the background: what is scheduled never runs, and
- * no cleaner is started. Of the replica manager it does three things: a log's high watermark is set from the checkpoint
+ * <p>The adapter stands for the rest of the broker. Nothing happens in the background: what is scheduled does not run, and
+ * no cleaner is started; only when the process ends, files of segments that went are closed and removed, of which a
+ * start would remove what is left. Of the replica manager it does three things: a log's high watermark is set from the checkpoint
  * when the log is created and after a start, as Partition.createLog does; {@code checkpointHighWatermarks} and
  * {@code shutdown} write those of all logs; when a directory has failed, LogManager.handleLogDirFailure is called, and
  * whether it halts the process is the answer. Every record is a batch and a segment of its own, so that raising the log
@@ -70,6 +71,7 @@ public final class CheckpointsAdapter implements Adapter {
     private File dir;
     private LogManager broker;
     private LogDirFailureChannel failures;
+    private final Never scheduler = new Never();
     private OffsetCheckpointFile highWatermarks;
     private boolean loaded;
     private Loading loading;
@@ -85,8 +87,21 @@ public final class CheckpointsAdapter implements Adapter {
         }
     }
 
-    /** Tasks that wait for ever. */
+    /** Tasks that wait for ever, but for those that remove segments' files: these hold the files open. */
     private static final class Never implements Scheduler {
+        private final List<Runnable> removals = new ArrayList<>();
+
+        void remove() {
+            for (Runnable removal : removals) {
+                try {
+                    removal.run();
+                } catch (KafkaStorageException e) {
+                    // the directory has failed, and its files stay
+                }
+            }
+            removals.clear();
+        }
+
         @Override
         public void startup() {
         }
@@ -97,6 +112,11 @@ public final class CheckpointsAdapter implements Adapter {
 
         @Override
         public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
+            if (name.equals("delete-file")) {
+                synchronized (removals) { // logs are loaded by threads
+                    removals.add(task);
+                }
+            }
             return new Task();
         }
 
@@ -217,9 +237,12 @@ public final class CheckpointsAdapter implements Adapter {
                 broker.truncateTo(CollectionConverters.asScala(
                     Map.of(log(a).topicPartition(), (Object) a.get("offset").asLong())), false);
                 return null;
-            case "deleteLog":
-                broker.asyncDelete(log(a).topicPartition(), false, true, false);
+            case "deleteLog": {
+                UnifiedLog log = log(a);
+                broker.asyncDelete(log.topicPartition(), false, true, false);
+                log.closeHandlers();
                 return null;
+            }
             case "checkpointRecoveryPoints":
                 broker.checkpointLogRecoveryOffsets();
                 return null;
@@ -286,7 +309,7 @@ public final class CheckpointsAdapter implements Adapter {
         failures = new LogDirFailureChannel(1);
         highWatermarks = new OffsetCheckpointFile(new File(dir, HIGH_WATERMARKS), failures);
         return new LogManagerBuilder().setLogDirs(List.of(dir)).setConfigRepository(resource -> new Properties())
-            .setInitialDefaultConfig(config).setCleanerConfig(new CleanerConfig(false)).setScheduler(new Never())
+            .setInitialDefaultConfig(config).setCleanerConfig(new CleanerConfig(false)).setScheduler(scheduler)
             .setBrokerTopicStats(new BrokerTopicStats()).setLogDirFailureChannel(failures).setTime(time).build();
     }
 
@@ -395,6 +418,7 @@ public final class CheckpointsAdapter implements Adapter {
             loading = null;
         }
         logs().forEach(UnifiedLog::removeLogMetrics);
+        scheduler.remove();
         broker = null;
         loaded = false;
         for (File file : dir.listFiles()) {
