@@ -203,6 +203,30 @@ def test_a_text_is_compiled_once_and_linked_with_what_it_is_given(monkeypatch: p
     assert quickly.functions["twice"](5) == 12
 
 
+STEP = 0
+
+
+def steps(n: int) -> int:
+    x = 0
+    for _ in range(n):
+        x += STEP
+    return x
+
+
+def test_a_text_is_compiled_once_for_all_values_of_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = native._ObjectFiles()
+    monkeypatch.setattr(native, "_OBJECTS", objects)
+    text = compiled([steps], {}, {"steps"}, variables={"STEP"})
+    values = (3, 2**64 - 1, 0)
+    made = [machine_code(text, {"steps"}, variables={"STEP": x}, quickly=True) for x in values]
+    assert [code.functions["steps"](7) for code in made] == [21, -7, 0]  # each has its own
+    assert len(objects.kept) == 1
+    carefully = machine_code(text, {"steps"}, variables={"STEP": 5})
+    assert carefully.functions["steps"](7) == 35
+    with pytest.raises(AssertionError, match="line 4: not in the restricted language"):
+        compiled([steps], {}, {"steps"})
+
+
 def test_an_interrupt_while_llvm_is_at_work_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes when LLVM returns; a function of Python that LLVM calls meanwhile would get it, and drop it."""
     seen = list[str]()
@@ -245,10 +269,10 @@ def test_the_newest_that_was_compiled_is_kept(monkeypatch: pytest.MonkeyPatch) -
     objects = native._ObjectFiles()
     monkeypatch.setattr(objects, "MOST", 10)
     for key, size in ((b"a", 4), (b"b", 4), (b"a", 4), (b"c", 3)):
-        objects.keep(key, b"x" * size)
+        objects.keep(key, native._ObjectFile(b"x" * size, {}))
     assert list(objects.kept) == [b"a", b"c"]
     assert objects.size == 7
     assert objects.get(b"b") is None
-    assert objects.get(b"a") == b"xxxx"
-    objects.keep(b"d", b"x" * 6)
+    assert objects.get(b"a") == native._ObjectFile(b"xxxx", {})
+    objects.keep(b"d", native._ObjectFile(b"x" * 6, {}))
     assert list(objects.kept) == [b"a", b"d"], "what was asked for last stays"

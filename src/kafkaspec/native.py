@@ -237,29 +237,39 @@ def crc32c_here() -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class _ObjectFile:
+    """What was compiled, before it is linked; how many arguments each of its functions takes, by name."""
+
+    data: bytes
+    arguments: Mapping[str, int]
+
+
 class _ObjectFiles:
-    """What was compiled in this process, before it is linked: the newest, so that many models take no more room."""
+    """What was compiled in this process: the newest, so that many models take no more room."""
 
     MOST = 1 << 24
     """bytes"""
 
     def __init__(self) -> None:
-        self.kept: OrderedDict[bytes, bytes] = OrderedDict()
+        self.kept: OrderedDict[bytes, _ObjectFile] = OrderedDict()
         self.size = 0
         self.lock = threading.Lock()
 
-    def get(self, key: bytes) -> bytes | None:
+    def get(self, key: bytes) -> _ObjectFile | None:
         with self.lock:
             if key in self.kept:
                 self.kept.move_to_end(key)
             return self.kept.get(key)
 
-    def keep(self, key: bytes, made: bytes) -> None:
+    def keep(self, key: bytes, made: _ObjectFile) -> None:
         with self.lock:
-            self.size += len(made) - len(self.kept.pop(key, b""))
+            if (before := self.kept.pop(key, None)) is not None:
+                self.size -= len(before.data)
+            self.size += len(made.data)
             self.kept[key] = made
             while self.size > self.MOST:
-                self.size -= len(self.kept.popitem(last=False)[1])
+                self.size -= len(self.kept.popitem(last=False)[1].data)
 
 
 _OBJECTS = _ObjectFiles()
@@ -280,16 +290,17 @@ def machine_code(
     whole_pipeline: bool = False,
     quickly: bool = False,
     others: Mapping[str, int] | None = None,
+    variables: Mapping[str, int] | None = None,
 ) -> MachineCode:
     """The functions of an LLVM text. `whole_pipeline`: copy functions into their callers too, and simplify what that
     gives; it pays for loops over many bytes, not for a model's long code. `quickly`: a third of the time to compile,
-    for slower code. `others`: where functions are that the text declares, which must live as long. A text that was
-    compiled in this process is not compiled again."""
+    for slower code. `others`: where functions are that the text declares, which must live as long. `variables`: the
+    values of those that `compiled` was told. A text that was compiled in this process is not compiled again."""
     here, target = llvm(), machine(quickly)
-    module = here.parse_assembly(text)
     key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
     made = _OBJECTS.get(key)
     if made is None:
+        module = here.parse_assembly(text)
         builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
         passes = here.create_new_module_pass_manager()
         if whole_pipeline:  # what all of -O1 gives for these loops, in a seventh of its time
@@ -299,20 +310,23 @@ def machine_code(
             passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
         passes.run(module, builder)
-        made = target.emit_object(module)  # no function of Python is called within: an interrupt comes after it
+        arguments = {f.name: len(list(f.arguments)) for f in module.functions}
+        made = _ObjectFile(target.emit_object(module), arguments)  # an interrupt comes after it: LLVM calls no Python
         _OBJECTS.keep(key, made)
     known = others or {}
     declarations = here.parse_assembly("\n".join(f"declare i64 @{name}()" for name in known))
     engine = here.create_mcjit_compiler(declarations, target)
     for name, address in known.items():
         engine.add_global_mapping(declarations.get_function(name), address)
-    engine.add_object_file(here.ObjectFileRef.from_data(made))
+    engine.add_object_file(here.ObjectFileRef.from_data(made.data))
     engine.finalize_object()
+    for name, value in (variables or {}).items():
+        ctypes.c_uint64.from_address(engine.get_global_value_address(name)).value = value
     functions: dict[str, Callable[..., int]] = {}
-    for f in module.functions:
-        if f.name in exported:
-            prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(list(f.arguments)))
-            functions[f.name] = prototype(engine.get_function_address(f.name))
+    for name, count in made.arguments.items():
+        if name in exported:
+            prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)
+            functions[name] = prototype(engine.get_function_address(name))
     return MachineCode(functions, engine)
 
 
@@ -321,10 +335,13 @@ def compiled(
     constants: Mapping[str, int],
     exported: Set[str],
     apart: Set[str] = frozenset(),
+    variables: Set[str] = frozenset(),
 ) -> str:
     """The LLVM text of functions of one module. Those in `exported` can be called from outside. Of the others those in
-    `apart` are never copied into their callers, the rest are wherever `machine_code` copies any."""
-    return "\n".join(_Function(f, constants, f.__name__ in exported, f.__name__ in apart).text() for f in functions)
+    `apart` are never copied into their callers, the rest are wherever `machine_code` copies any. What `variables` are,
+    beside the constants, `machine_code` is told: the text is the same for all values."""
+    texts = [_Function(f, constants, f.__name__ in exported, f.__name__ in apart, variables).text() for f in functions]
+    return "\n".join([*texts, *(f"@{name} = global i64 0" for name in sorted(variables))])
 
 
 def declared(f: Callable[..., object]) -> str:
@@ -343,9 +360,16 @@ def _read(f: Callable[..., object]) -> tuple[ast.FunctionDef, str]:
 
 
 class _Function:
-    def __init__(self, f: Callable[..., object], constants: Mapping[str, int], exported: bool, apart: bool) -> None:
+    def __init__(
+        self,
+        f: Callable[..., object],
+        constants: Mapping[str, int],
+        exported: bool,
+        apart: bool,
+        told: Set[str],
+    ) -> None:
         self.tree, self.where = _read(f)
-        self.constants, self.exported, self.apart = constants, exported, apart
+        self.constants, self.exported, self.apart, self.told = constants, exported, apart, told
         self.lines: list[str] = []
         self.variables: list[str] = []
         self.loops: list[tuple[str, str]] = []
@@ -511,6 +535,8 @@ class _Function:
         if k is not None:
             return str(k - 2**64 if k >= 2**63 else k)
         match e:
+            case ast.Name(id=name) if name in self.told:
+                return self.new(f"load i64, ptr @{name}")
             case ast.Name(id=name):
                 if name not in self.variables:
                     raise self.fail(e)

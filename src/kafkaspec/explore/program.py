@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from kafkaspec import native
@@ -30,6 +31,11 @@ CHUNK = 512
 MOST_AT_ONCE = 1 << 17
 """Successors that a thread may find before it looks whether the table has room."""
 MANY_INSTANCES = 100_000
+OF_MODEL = frozenset({
+    "WORDS", "STRIDE", "KEY_WORDS", "INSTANCES", "FAULTS", "CHUNK", "SLOT", "KEY", "BUFFER",
+    "UNIT_COUNT", "INVARIANTS", "PROMISES",
+})  # fmt: skip
+"""Constants of the loops that the model and its sizes give."""
 MOST_LINES = 1_000_000
 """Of code for a model; LLVM compiles some 20,000 a second."""
 
@@ -51,6 +57,16 @@ class MachineCode:
     engine: Any
     model: Any = None
     """The code of the model's own functions, which those of the loops call."""
+
+
+@lru_cache(maxsize=16)
+def _loops_text(
+    loops: tuple[Callable[..., object], ...],
+    constants: tuple[tuple[str, int], ...],
+    exported: frozenset[str],
+    variables: frozenset[str],
+) -> str:
+    return native.compiled(list(loops), dict(constants), exported, variables=variables)
 
 
 def capitals(names: Mapping[str, object]) -> dict[str, int]:
@@ -192,7 +208,7 @@ class Program:
         )
         if self.code_text.count("\n") > MOST_LINES:
             raise UserError(f"{self.layout.model.name}: too large to compile at these sizes")
-        parts = [self.code_text]
+        parts = [self.code_text, self._homes()]
         if promises:
             parts.append(self._promises())
         if self.symmetry:
@@ -204,13 +220,14 @@ class Program:
         more: Sequence[Callable[..., object]],
         exported: Set[str],
         constants: Mapping[str, int],
+        variables: Set[str],
         packing: Packing | None = None,
     ) -> str:
-        """The search's loops, and more, in LLVM's language."""
+        """The search's loops, and more, in LLVM's language; of its constants the `variables` are told later."""
         loops = [*(kernels.FAST if packing is None else kernels.PACKED), *kernels.COMMON, *more]
-        form = {} if packing is None else packing.constants()
-        text = native.compiled(loops, {**constants, **self.constants(), **form}, exported)
-        return "\n".join([self._homes() if packing is None else packing.text(), text, *sorted(native.DECLARATIONS)])
+        known = tuple((name, value) for name, value in constants.items() if name not in variables)
+        text = _loops_text(tuple(loops), known, frozenset(exported), frozenset(variables))
+        return "\n".join([*([] if packing is None else [packing.text()]), text, *sorted(native.DECLARATIONS)])
 
     def compile(
         self,
@@ -222,27 +239,33 @@ class Program:
         loops_quickly: bool = False,
     ) -> MachineCode:
         """Machine code for the search's loops, and more, over this model; for packed states if so asked. `quickly`: the
-        model's own functions, which are most of it, are compiled quickly; `loops_quickly`: so are the loops."""
+        model's own functions, which are most of it, are compiled quickly; `loops_quickly`: so are the loops, once for
+        all models."""
         started = time.perf_counter()
         self.lanes = 1 if self.narrow and quickly else self.width
         promises = "PROMISES" in (constants or {})
         called: list[Callable[..., object]] = [
             kernels.expand,
             kernels.check,
+            *([kernels.homes] if packing is None else []),
             *([liveness.promises] if promises else []),
         ]
         called += [kernels.canonical] if self.symmetry else []
         names = {f.__name__ for f in called}
         if (quickly, promises) not in self._compiled:
-            text = self.model_text(promises)
-            self._compiled = {(quickly, promises): native.machine_code(text, {*names, "start"}, quickly=quickly)}
+            text, own = self.model_text(promises), {*names, "start", "homes"}
+            self._compiled = {(quickly, promises): native.machine_code(text, own, quickly=quickly)}
         model = self._compiled[quickly, promises]
         exported = kernels.EXPORTED | exported
         if packing is not None:
             exported |= kernels.EXPORTED_PACKED
-        text = "\n".join([self.loops_text(more, exported, constants or {}, packing), *map(native.declared, called)])
+        known = {**(constants or {}), **self.constants(), **({} if packing is None else packing.constants())}
+        variables = {name: known[name] for name in OF_MODEL & known.keys()} if loops_quickly else {}
+        text = "\n".join(
+            [self.loops_text(more, exported, known, variables.keys(), packing), *map(native.declared, called)]
+        )
         others = {name: model.engine.get_function_address(name) for name in names}
-        code = native.machine_code(text, exported, quickly=loops_quickly, others=others)
+        code = native.machine_code(text, exported, quickly=loops_quickly, others=others, variables=variables)
         return MachineCode(model.functions | code.functions, time.perf_counter() - started, code.engine, model)
 
     def _words(self, e: Emitter, states: str) -> list[Wire]:

@@ -207,15 +207,15 @@ def _everything() -> tuple[Path, ...]:
     return tuple(sorted(f for f in files if f.is_file() and "__pycache__" not in f.parts))
 
 
-def closure(files: Iterable[Path]) -> list[Path]:
-    """The files, and all that they import, in order."""
+def closure(files: Iterable[Path]) -> set[Path]:
+    """The files, and all that they import."""
     found, todo = set[Path](), list(files)
     while todo:
         file = todo.pop()
         if file not in found:
             found.add(file)
             todo += _imported(file)
-    return sorted(found)
+    return found
 
 
 @cache
@@ -254,7 +254,7 @@ def inputs(unit: Unit) -> list[Path]:
     reached = closure(files)
     if any(_finds(f) for f in reached if not _is_engine(f)):
         data += _everything()
-    return sorted({*_engines(), *reached, *data})
+    return sorted({*_engines(), *reached, *data}, key=str)
 
 
 @cache
