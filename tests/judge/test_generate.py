@@ -85,11 +85,13 @@ machine.tried = {
 }
 
 
-def histories(count: int, steps: int = 60, grows: bool = False) -> Iterator[list[tuple[Call, Shelf]]]:
+def histories(
+    count: int, steps: int = 60, grows: bool = False, of: Machine[Any] = machine
+) -> Iterator[list[tuple[Call, Any]]]:
     """Guided ones: each call, and the state before it."""
-    draws = Draws(machine, [*machine.operations.values()], Guide(), steps, Cover())
+    draws = Draws(of, [*of.operations.values()], Guide(), steps, Cover())
     for n in range(count):
-        plan, state, made = draws.start(random.Random(n), grows).plan, initial(), list[tuple[Call, Shelf]]()
+        plan, state, made = draws.start(random.Random(n), grows).plan, of.initial(), list[tuple[Call, Any]]()
         while (proposal := plan(state)) is not None:
             made.append((proposal.call, state))
             state = proposal.step.state
@@ -228,6 +230,69 @@ def test_what_is_deep_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = looks()
     monkeypatch.setattr(generate, "LOOKED", 0)
     assert asked > looks()
+
+
+@dataclass(frozen=True)
+class Pile:
+    items: tuple[int, ...] = ()
+
+
+pile: Machine[Pile] = Machine("pile", Pile, lambda state: {"items": list(state.items)})
+
+
+@pile.operation("put", "TOY-7")
+def put(state: Pile, item: Count) -> Pile:
+    return Pile((*state.items, item))
+
+
+@pile.operation("swap", "TOY-7")
+def swap(state: Pile, n: Count, item: Count) -> Pile:
+    return Pile(tuple(item if at == n else x for at, x in enumerate(state.items)))
+
+
+@pile.operation("clear", "TOY-7")
+def clear(state: Pile) -> Pile:
+    return Pile()
+
+
+@pile.question("item", "TOY-7")
+def item_at(state: Pile, n: Count) -> int | None:
+    return state.items[n] if n < len(state.items) else None
+
+
+@pile.question("size", "TOY-7")
+def size(state: Pile) -> int:
+    return len(state.items)
+
+
+pile.tried = {"item": lambda state: [1, 2, 3], "n": lambda state: [*range(len(state.items)), 0]}
+
+
+def test_a_question_is_asked_again_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault that needs many items, a question, one change that leaves them, and the question again."""
+    many = 6
+
+    def wrong() -> int:
+        """How often it shows that the last answer is remembered as long as there are many items."""
+        found = 0
+        for made in histories(30, of=pile):
+            remembered: tuple[int, int | None] | None = None
+            for call, state in made:
+                if len(state.items) < many:
+                    remembered = None
+                elif call.operation.name == "item":
+                    n = call.arguments["n"]
+                    answer = item_at(state, n)
+                    found += remembered is not None and remembered[0] == n and remembered[1] != answer
+                    remembered = n, answer
+        return found
+
+    found = wrong()
+    monkeypatch.setattr(generate, "CHANGES", 1)  # any change, such as one that clears all
+    assert found > 1.5 * wrong()
+    monkeypatch.setattr(generate, "ASKED_AGAIN", 0.0)
+    assert found > 3 * wrong()
+    assert found >= 5
 
 
 def test_some_histories_keep_to_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:

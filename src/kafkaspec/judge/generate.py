@@ -7,6 +7,7 @@ Five kinds, all of them a function of the seed:
   come from the spec's candidates, are repeated, and are taken up again when they are stale; crashes and damage come in
   bursts. What is deep is reached by streaks of one operation, each call of which adds most to what is shown, and by
   histories that keep to few operations; what is far, by numbers at the ends of widths, which then go on being used;
+  what is remembered too long, by questions that are asked again after a small change of their answer;
 - *relabelled* ones: a guided history again, with 2^33 added to offsets, 2^40 to producers' ids, and times of today;
 - *eager* histories, with which a campaign begins: of many proposed calls always the one of which least was seen, and
   nothing else, so that the common faults are met within few calls;
@@ -74,6 +75,9 @@ proposals that one is made which adds most to what is shown; how many questions 
 GROWN, GROWTH, ADDING = 0.2, 40, 50
 """Of histories that may, how many begin with calls of the operations that add most to what is shown, as far as is
 known; how many calls that are; and what the one weighs that adds most."""
+ASKED_AGAIN, CHANGES = 0.3, 10
+"""How often a question is followed by a call that changes its answer, and then asked again; of how many proposals that
+one is made after which most nearly as much is shown as before, so that what is deep is not left."""
 WITH_STATE, WITHOUT, HARM, PREFERRED = 4, 1, (2, 6), 16
 """What an operation weighs that depends on the state, one that its arguments alone decide, and one that does harm, in
 most histories and in those with harm in plenty; what one weighs more that a history prefers."""
@@ -684,7 +688,8 @@ class _EagerPlan:
 
 class _GuidedPlan(_EagerPlan):
     """The plan of one guided history: besides, calls are repeated, made in streaks, kept to few operations, and made
-    with numbers at the ends of widths; a history that led to something new is gone on from."""
+    with numbers at the ends of widths; a question is asked again after a change of its answer; a history that led to
+    something new is gone on from."""
 
     def __init__(
         self,
@@ -702,6 +707,8 @@ class _GuidedPlan(_EagerPlan):
         """the operation of which more calls are made, and how many"""
         self.looks = LOOKED if way else 0
         """questions that are asked next"""
+        self.again: Call | None = None
+        """the question that is asked next, as its answer was changed"""
         harm = HARM[rng.random() < BURST]
         weights = [
             harm if op.kind in ("crash", "restart", "damage") else WITH_STATE if op.takes_state else WITHOUT
@@ -717,6 +724,10 @@ class _GuidedPlan(_EagerPlan):
         if way:
             weights[draws.operations.index(way[-1].operation)] += PREFERRED
         self.weights = list(itertools.accumulate(weights))
+        questions = [op.returns == "answer" for op in draws.operations]
+        changes = [0 if q or w == 1 else w for q, w in zip(questions, weights, strict=True)]
+        self.changes = list(itertools.accumulate(changes))
+        """the weights of those that are no questions, and that the history keeps to"""
         self.growth = self._growth() if grows and not way and rng.random() < GROWN else None
 
     def _growth(self) -> Sequence[int]:
@@ -744,6 +755,8 @@ class _GuidedPlan(_EagerPlan):
         rng, draws = self.rng, self.draws
         if (follow := self._following(state)) is not None:
             return follow
+        if (asked := self._asked_again(state)) is not None:
+            return asked
         if self.growth is not None and self.made < GROWTH:
             (op,) = rng.choices(draws.operations, cum_weights=self.growth)
             more = draws.growing(op, state, rng, self.used)
@@ -770,6 +783,36 @@ class _GuidedPlan(_EagerPlan):
     def _best(self, found: Sequence[_ScoredProposal], state: Any) -> _ScoredProposal:
         """By the score alone: what is shown is not looked at, as that takes longer than all else."""
         return max(found, key=_by_score)
+
+    def _asked_again(self, state: Any) -> Proposal | None:
+        """After a question a call that changes its answer, after that the question: what an implementation remembers of
+        it is then wrong."""
+        rng, draws, asked = self.rng, self.draws, self.last
+        again, self.again = self.again, None
+        if again is not None:
+            return proposed(draws.cover, state, again)
+        if asked is None or asked.operation not in draws.questions:
+            return None
+        if self.looks or not self.changes[-1] or rng.random() >= ASKED_AGAIN:
+            return None
+        answer = asked.operation.direct(state, asked.arguments)
+        if isinstance(answer, Outside):
+            return None
+        best: Proposal | None = None
+        least = 0
+        for _ in range(CHANGES):
+            found = draws.proposal(state, rng, self.changes, self.used)
+            if found is None or (after := found.step.state) is state:
+                continue
+            other = asked.operation.direct(after, asked.arguments)
+            if isinstance(other, Outside) or other.result == answer.result:
+                continue
+            change = abs(draws.look(after).extent - self.size)
+            if best is None or change < least:
+                best, least = found, change
+        if best is not None:
+            self.again = asked
+        return best
 
     def _again(self, state: Any) -> Proposal | None:
         """A call with the number at the end of a width that was used last, or one beside it."""
