@@ -19,7 +19,7 @@ MACHINE = find("producer_state").spec.machine
 
 # ---- targets ---------------------------------------------------------------------------------------------------------
 def judged(driver: type[Fourteens], generator: Literal["guided", "uniform"], fail_fast: bool) -> SubsystemVerdict:
-    return judge(Job("producer_state", command(driver), generator=generator, fail_fast=fail_fast), examples=60)
+    return judge(Job("producer_state", command(driver), generator=generator, fail_fast=fail_fast), examples=80)
 
 
 @pytest.mark.parametrize("generator", ["uniform", pytest.param("guided", marks=pytest.mark.deep)])
