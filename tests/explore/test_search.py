@@ -142,6 +142,31 @@ def test_a_checkpoint_is_read_whatever_its_search_was_compiled_to(
         assert (counts(e), e.taken) == (counts(whole), whole.taken)
 
 
+def test_a_program_is_explored_with_a_checkpoint_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "lanes_here", lambda: 8)
+    p = Program(Layout(load(CleanerAnchor), CLEANER, usable=14))
+    for file in (None, tmp_path / "one", None, tmp_path / "two"):
+        assert counts(explore(load(CleanerAnchor), CLEANER, program=p, checkpoint=file)) == (8_792, 64_093, 13)
+
+
+def test_searches_of_one_program_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "lanes_here", lambda: 8)
+    p = Program(Layout(load(CleanerAnchor), CLEANER, usable=14))
+    s = Search(p, 1, 64)
+    try:
+        (first,) = s.initial_states()
+        whole = s.successors(first)
+        other = Search(p, 1, 64, wide=True)
+        try:
+            assert (s.lanes, other.lanes) == (1, 8)
+            for one in (s, other):
+                assert [after for _, after, _ in one.successors(first)] == [after for _, after, _ in whole]
+        finally:
+            other.close()
+    finally:
+        s.close()
+
+
 def test_the_loops_of_a_large_search_are_compiled_with_care(made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = explore(load(CleanerAnchor), CLEANER)
     made.clear()

@@ -37,9 +37,9 @@ from tests.gate.oracle import Space
 
 MEMORY_MB = 6000
 STEPS = 320
+"""Of a random walk."""
 LANES = 8
 """What code compiled with care takes at once where vectors are wide; tests compile it quickly, and on any machine."""
-"""Of a random walk."""
 LATE = ("or a bound variable in a proof", "is read at given sizes only", "too many for a proof")
 """What the prover may refuse although the text was loaded and the explorer takes it: what it cannot read where sizes
 are open, and what is beyond its limits."""

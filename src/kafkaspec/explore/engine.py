@@ -157,6 +157,8 @@ class Search:
     """Whether the model's code is the one that was compiled quickly."""
     loops_quick: bool = True
     """Whether the loops' code is."""
+    wide: bool = False
+    """Whether code that was compiled quickly takes as many states at once as other code."""
     lent: list[Block] = field(default_factory=list)
     """Memory of others that the threads use."""
 
@@ -203,15 +205,18 @@ class Search:
     def compile(self, packing: Packing | None = None, quickly: bool = False, loops_quickly: bool = False) -> None:
         """The model's code and the loops, for states in the fast form or for packed ones."""
         self.quick, self.loops_quick = quickly, loops_quickly
-        self.code = self.program.compile(*self.extra, packing=packing, quickly=quickly, loops_quickly=loops_quickly)
+        self.code = self.program.compile(
+            *self.extra, packing=packing, quickly=quickly, loops_quickly=loops_quickly, wide=self.wide
+        )
+        self.lanes = self.program.lanes
         self.compile_seconds += self.code.seconds
         self.f = self.code.functions
 
     def compile_with_care(self, packing: Packing | None = None) -> None:
         """The same once more, for states that were found with code compiled quickly and lie in the fast form."""
-        before = self.program.lanes
+        before = self.lanes
         self.compile(packing)
-        if self.program.lanes != before:
+        if self.lanes != before:
             gather, queues = self.f["gather_lanes"], zip(self.queues, self.counts(), self.buffers, strict=True)
             self.all([partial(gather, queue.address, n, room.address) for queue, n, room in queues])
 
@@ -261,7 +266,7 @@ class Search:
         p = self.program
         if self.packing is not None:
             return states * self.packing.state_bytes
-        return -(-states // p.lanes) * p.lanes * p.words * 8
+        return -(-states // self.lanes) * self.lanes * p.words * 8
 
     def used_mb(self) -> float:
         return self.base_mb + (self.table_bytes() + self.queue_bytes(self.distinct)) / 2**20
@@ -366,7 +371,7 @@ class Search:
         self.table, self.cleared = Block(0), 0
         self.compile_with_care(packing)
         p = self.program
-        room = 8 * p.words * p.lanes
+        room = 8 * p.words * self.lanes
         self.packed_blocks = [Block(room + 8 * packing.words * (self.margin + 2 * p.stride)) for _ in self.owns]
         for own, block in zip(self.own, self.packed_blocks, strict=True):
             own[k.UNPACKED], own[k.PENDING] = block.address, block.address + room
@@ -374,7 +379,7 @@ class Search:
         self.packing, self.buckets = packing, buckets
         for queue, n in zip(self.queues, self.counts(), strict=True):
             queue.release(self.queue_bytes(n))
-        self.capacity = self.queues[0].size // packing.state_bytes - 8 * (p.lanes + 1)
+        self.capacity = self.queues[0].size // packing.state_bytes - 8 * (self.lanes + 1)
         if packing.references:
             self.capacity = min(self.capacity, packing.most_states)
         self.new_table()
@@ -426,8 +431,8 @@ class Search:
         if self.packing is not None:
             return self.packing.words_of(bytes(self.queues[t].bytes(self.queue_bytes(i), self.queue_bytes(i + 1))))
         queue = self.queues[t].numbers()
-        at = (i & -p.lanes) * p.words + i % p.lanes
-        return tuple(queue[at + w * p.lanes] for w in range(p.words))
+        at = (i & -self.lanes) * p.words + i % self.lanes
+        return tuple(queue[at + w * self.lanes] for w in range(p.words))
 
     def all(self, jobs: Sequence[Callable[[], object]]) -> None:
         def tell() -> None:
@@ -482,7 +487,7 @@ class Search:
         """A state into lane 0 of `one`."""
         one = self.one.numbers()
         for i, w in enumerate(words):
-            one[i * self.program.lanes] = w
+            one[i * self.lanes] = w
 
     def expand(self, max_states: int | None) -> str:
         """Expand what is left of the level; which limit forbade it, else ""."""
@@ -731,15 +736,19 @@ def explore(
     if program is None:
         program = Program(Layout(model, sizes, ghosts), symmetry)
     live = liveness and bool(program.promises)
-    if checkpoint is not None:
-        program.narrow = False  # a file is read by code that takes as many states at once
     if checkpoint is not None and checkpoint.exists():
         threads = checkpoints.threads_of(checkpoint)
     budget = float(max_memory_mb) if max_memory_mb is not None else 0.8 * available_mb()
     file = checkpoint
     while True:
         s = Search(
-            program, max(1, threads), max(budget, 64), progress, extra=_live(program) if live else NOTHING, form=form
+            program,
+            max(1, threads),
+            max(budget, 64),
+            progress,
+            extra=_live(program) if live else NOTHING,
+            form=form,
+            wide=checkpoint is not None,  # the file is read by code that takes as many
         )
         try:
             with s.interruptible():

@@ -112,14 +112,14 @@ class Program:
         lanes: int | None = None,
     ) -> None:
         self.layout, self.symmetry = layout, tuple(symmetry)
-        self._compiled: dict[tuple[bool, bool], native.MachineCode] = {}
+        self._compiled: dict[tuple[bool, int, bool], native.MachineCode] = {}
         model = layout.model
         self.width = lanes_here() if lanes is None else lanes
         """The states that code compiled with care takes at once."""
         self.narrow = lanes is None
-        """Does code compiled quickly take one at a time?"""
-        self.lanes = 1 if self.narrow else self.width
-        """The states that the code takes at once, as it was compiled last."""
+        """May code compiled quickly take one at a time?"""
+        self.lanes = self.width
+        """The states that the code takes at once which is compiled now, or was last."""
         self.words = layout.words
         self.key_words = self.words if self.words <= exact_words else 1
         self.fingerprinted = self.words > exact_words
@@ -237,12 +237,13 @@ class Program:
         packing: Packing | None = None,
         quickly: bool = False,
         loops_quickly: bool = False,
+        wide: bool = False,
     ) -> MachineCode:
         """Machine code for the search's loops, and more, over this model; for packed states if so asked. `quickly`: the
         model's own functions, which are most of it, are compiled quickly; `loops_quickly`: so are the loops, once for
-        all models."""
+        all models. `wide`: it takes as many states at once as code compiled with care, however it is compiled."""
         started = time.perf_counter()
-        self.lanes = 1 if self.narrow and quickly else self.width
+        self.lanes = 1 if self.narrow and quickly and not wide else self.width
         promises = "PROMISES" in (constants or {})
         called: list[Callable[..., object]] = [
             kernels.expand,
@@ -252,10 +253,11 @@ class Program:
         ]
         called += [kernels.canonical] if self.symmetry else []
         names = {f.__name__ for f in called}
-        if (quickly, promises) not in self._compiled:
+        kind = quickly, self.lanes, promises
+        if kind not in self._compiled:
             text, own = self.model_text(promises), {*names, "start", "homes"}
-            self._compiled = {(quickly, promises): native.machine_code(text, own, quickly=quickly)}
-        model = self._compiled[quickly, promises]
+            self._compiled = {kind: native.machine_code(text, own, quickly=quickly)}
+        model = self._compiled[kind]
         exported = kernels.EXPORTED | exported
         if packing is not None:
             exported |= kernels.EXPORTED_PACKED

@@ -250,7 +250,7 @@ def _run(
         s.heed()
         for party in parties:
             if party.group and broken is None:
-                broken = party.first_broken(range(party.group - 1, party.group - 1 + s.program.lanes))
+                broken = party.first_broken(range(party.group - 1, party.group - 1 + s.lanes))
                 assert broken is not None, "a walker that cannot be replayed"
         done += n
         if progress is not None:

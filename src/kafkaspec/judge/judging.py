@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Final, Literal
 
 import orjson
@@ -522,7 +523,7 @@ class Session:
         suspects = [a for a in (self.reading, *self.under_way, self.asking) if a is not None]
         if not suspects:
             return None
-        took: dict[float, tuple[PendingHistory, History]] = {}
+        took: list[tuple[float, PendingHistory, History]] = []
         if trouble.kind in ONE_BY_ONE:
             with contextlib.suppress(TargetTrouble), self.another() as target:
                 target.tokens = Tokens(self.machine) or None
@@ -536,9 +537,10 @@ class Session:
                             target.answer(answers[-1], n)
                     except TargetTrouble:
                         return asked, self._so_far(asked, answers), trouble
-                    took[time.monotonic() - began] = asked, self._so_far(asked, answers)
+                    took.append((time.monotonic() - began, asked, self._so_far(asked, answers)))
         if trouble.kind == "hangs" and len(took) == len(suspects):
-            return *took[max(took)], trouble.held_back()
+            _, asked, history = max(took, key=itemgetter(0))
+            return asked, history, trouble.held_back()
         first = suspects[0]
         return first, self._so_far(first, [*first.answers, *self.target.left()]), trouble
 
