@@ -155,12 +155,14 @@ def test_searches_of_one_program_do_not_disturb_each_other(monkeypatch: pytest.M
     s = Search(p, 1, 64)
     try:
         (first,) = s.initial_states()
-        whole = s.successors(first)
+        states = [first, *(after for _, after, _ in s.successors(first))]
+        whole = [s.successors(state) for state in states]
+        assert len({state[1] for state in states}) > 1
         other = Search(p, 1, 64, wide=True)
         try:
             assert (s.lanes, other.lanes) == (1, 8)
             for one in (s, other):
-                assert [after for _, after, _ in one.successors(first)] == [after for _, after, _ in whole]
+                assert [one.successors(state) for state in states] == whole
         finally:
             other.close()
     finally:
