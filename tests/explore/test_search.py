@@ -115,12 +115,13 @@ def test_a_search_that_is_long_goes_on_with_code_compiled_with_care(
 
     whole = explored()
     assert made == [True, True]
-    monkeypatch.setattr(engine, "QUICK", 100)
-    for most in (0, 500, 3_001):
+    for quick, most in ((100, 0), (100, 500), (1_000, 3_001), (100, 10_000)):
+        monkeypatch.setattr(engine, "QUICK", quick)
         monkeypatch.setattr(engine.Search, "is_long", lambda s, most=most: s.distinct >= most)
         e = explored()
         assert (counts(e), e.states_per_level, e.taken) == (counts(whole), whole.states_per_level, whole.taken)
-        assert made == [True, True, False, False]
+        wide = [True, True] if most and lanes > 1 else []
+        assert made == [True, True, *wide, *([False, False] if most < 8_792 else [])]
 
 
 def test_a_checkpoint_is_read_whatever_its_search_was_compiled_to(
@@ -171,11 +172,13 @@ def test_searches_of_one_program_do_not_disturb_each_other(monkeypatch: pytest.M
 
 def test_the_loops_of_a_large_search_are_compiled_with_care(made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = explore(load(CleanerAnchor), CLEANER)
-    made.clear()
     monkeypatch.setattr(engine, "QUICK", 500)
     monkeypatch.setattr(engine, "MANY", 500)
-    assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
-    assert made == [True, True, False]
+    for lanes, wide in ((1, []), (8, [True, True])):
+        monkeypatch.setattr(program, "lanes_here", lambda lanes=lanes: lanes)
+        made.clear()
+        assert counts(explore(load(CleanerAnchor), CLEANER)) == counts(whole)
+        assert made == [True, True, *wide, False]
 
 
 def test_a_search_is_long_when_compiling_with_care_pays() -> None:

@@ -42,8 +42,9 @@ NOTHING: Extra = ((), frozenset(), {})
 FIRST_BITS = 20
 LOAD = (5, 8)
 """The table is doubled when it is fuller than this fraction."""
-QUICK = 100_000
-"""The most states that are found before it is asked whether to go on with code that was compiled with care."""
+QUICK = 20_000
+"""The most states that are found before it is asked whether to go on with other code. A search that has found these
+goes on with code that takes many states at once: LLVM needs longer for it, and it runs faster."""
 LONG = 20
 """Code that was compiled quickly has run for long when it ran this many times as long as it took to compile. Compiled
 with care it takes some ten times as long to compile and is faster by much less: most runs are over before that pays."""
@@ -212,10 +213,10 @@ class Search:
         self.compile_seconds += self.code.seconds
         self.f = self.code.functions
 
-    def compile_with_care(self, packing: Packing | None = None) -> None:
-        """The same once more, for states that were found with code compiled quickly and lie in the fast form."""
-        before = self.lanes
-        self.compile(packing)
+    def go_over(self, packing: Packing | None = None, quickly: bool = False) -> None:
+        """To code that takes many states at once, from whatever it was; they lie in the fast form."""
+        before, self.wide = self.lanes, True
+        self.compile(packing, quickly, quickly)
         if self.lanes != before:
             gather, queues = self.f["gather_lanes"], zip(self.queues, self.counts(), self.buffers, strict=True)
             self.all([partial(gather, queue.address, n, room.address) for queue, n, room in queues])
@@ -369,7 +370,7 @@ class Search:
             return False
         self.table.close()
         self.table, self.cleared = Block(0), 0
-        self.compile_with_care(packing)
+        self.go_over(packing)
         p = self.program
         room = 8 * p.words * self.lanes
         self.packed_blocks = [Block(room + 8 * packing.words * (self.margin + 2 * p.stride)) for _ in self.owns]
@@ -504,7 +505,9 @@ class Search:
         while c[k.CURSOR] < chunk:
             self.heed()
             if self.quick and self.is_long():
-                self.compile_with_care()
+                self.go_over()
+            elif self.lanes < p.width and self.distinct >= QUICK:
+                self.go_over(quickly=True)
             elif self.loops_quick and self.distinct >= MANY:
                 self.compile(quickly=True)
             limit = self.make_room(max_states)
