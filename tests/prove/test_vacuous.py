@@ -12,6 +12,7 @@ from kafkaspec.language import Model, load
 from kafkaspec.prove import values
 from kafkaspec.prove.engine import SMALL, prove
 from kafkaspec.prove.values import LISTED
+from kafkaspec.report.describe import describe
 from tests.modules import HEAD, module
 
 TEXT = """
@@ -84,3 +85,21 @@ def test_what_has_very_many_parts_is_refused(tmp_path: Path, monkeypatch: pytest
     assert prove(m).complete
     with pytest.raises(UserError, match=r"py:\d+: more than 500 values of variables are read"):
         prove(load(text(tmp_path, "True", f"z: dict[bool, {deep}]")))
+
+
+@pytest.mark.parametrize(
+    ("variables", "where"),
+    [
+        ("", ""),
+        ("few: Annotated[int, Range(1, 3 * N)]", ""),
+        ("few: Annotated[int, Range(2, N)]", " at which few has a value"),
+        ("few: dict[P, Annotated[int, Range(N, 3)]]", " at which few has a value"),
+        ("few: Annotated[int, Range(N, 3)]\n    more: Annotated[int, Range(K, N)]", " at which few, more have values"),
+    ],
+)
+def test_the_verdict_says_at_which_sizes_a_variable_has_no_value(tmp_path: Path, variables: str, where: str) -> None:
+    """There is no state of these sizes, so that a claim about them is true of nothing."""
+    p = prove(load(text(tmp_path, "True", variables)))
+    assert p.summary().partition(" obligations ")[2].startswith(f"for every size{where} in ")
+    (verdict, *_) = (s.verdict.text for s in describe(p))
+    assert (verdict, p.outcome) == (f"proved for every size{where}", "proved")

@@ -21,6 +21,7 @@ from kafkaspec.language.expr import (
     Expr,
     ModelError,
     and_,
+    at_most,
     bound,
     contains,
     has_values,
@@ -372,6 +373,12 @@ class LoadedModel:
             if self.sizes[name] != "flag" and (isinstance(value, bool) or value < 1):
                 raise UserError(f"size {name} of {self.name} is a whole number >= 1, not {value}")
 
+    @property
+    def limiting(self) -> tuple[str, ...]:
+        """The variables whose types have no value at some sizes."""
+        limits = ((name, must_have_values(t)) for name, t in self.vars.items())
+        return tuple(name for name, pairs in limits if not all(at_most(lo, hi) for lo, hi in pairs))
+
     def check_sizes(self, sizes: Mapping[str, int | bool]) -> None:
         """Raises UserError unless every sort, size and flag is given, no more, so that each variable has a value."""
         self.check_given(sizes)
@@ -394,8 +401,11 @@ def must_have_values(t: T) -> Iterator[tuple[Any, Any]]:
             yield from must_have_values(t.item)
         case "seq":
             yield 0, t.hi
-        case "set" if t.hi is not None:
-            yield 0, t.hi
+        case "set":
+            if t.hi is not None:
+                yield 0, t.hi
+            if t.nonempty:
+                yield from must_have_values(t.item)
         case "rec":
             for _, f in t.fields:
                 yield from must_have_values(f)

@@ -80,6 +80,8 @@ class ProofResult:
     """Actions of which it is open whether they are vacuous: no such state was found, and none excluded."""
     explored_only: tuple[str, ...] = ()
     """Leads-to claims and witnesses, which no proof is about."""
+    limiting: tuple[str, ...] = ()
+    """Variables whose types have no value at some sizes: the proof is about the other sizes."""
     outcome: Verdict = field(init=False)
     """"proved": everything that was asked for, with all that it rests on; "refuted": a claim is false or not inductive,
     or an action is impossible; "unknown": neither, or only some obligations were asked."""
@@ -100,6 +102,12 @@ class ProofResult:
         return [o for o in self.obligations if o.verdict == verdict]
 
     @property
+    def every_size(self) -> str:
+        """The sizes that it is about."""
+        have = "has a value" if len(self.limiting) == 1 else "have values"
+        return "for every size" + (f" at which {', '.join(self.limiting)} {have}" if self.limiting else "")
+
+    @property
     def queries(self) -> int:
         return sum(o.queries for o in self.obligations)
 
@@ -111,7 +119,7 @@ class ProofResult:
         said = ", ".join(f"{n} {v}" for v, n in counts.items() if n)
         empty = f"; impossible: {', '.join(self.vacuous)}" if self.vacuous else ""
         held = ", ".join(f"{n}={v}" for n, v in self.fixed.items())
-        every = "for every size" + (f" with {held}" if held else "")
+        every = self.every_size + (f" with {held}" if held else "")
         return f"{self.model}: {said} of {len(self.obligations)} obligations {every} in {self.seconds:.1f} s{empty}"
 
     @property
@@ -216,6 +224,7 @@ class _Run:
             rests_on=tuple(rests_on),
             unseen=tuple(n for n, possible in self.possible.items() if possible is None),
             explored_only=() if asked else (*self.model.leads_to, *self.model.witnesses),
+            limiting=self.model.limiting,
         )
 
     def ask(self, wanted: Callable[[str, str], bool]) -> None:

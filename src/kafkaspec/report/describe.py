@@ -186,7 +186,7 @@ def _proved(p: ProofResult) -> list[Section]:
     if p.complete:
         what = f": {', '.join(words(c) for c in p.asked)}, with what it rests on" if p.asked else ""
         held = f" with {sizes_text(p.fixed)}" if p.fixed else ""
-        verdict = Cell(f"proved for every size{held}{what}", "good")
+        verdict = Cell(f"proved {p.every_size}{held}{what}", "good")
     elif p.false_lemma is not None or any(o.verdict == "refuted" for o in p.obligations):
         verdict = Cell("not proved: a claim is not inductive, or false", "bad")
     else:
