@@ -19,8 +19,9 @@ import orjson
 import pytest
 
 from kafkaspec.contract.codec import camel, encode
+from kafkaspec.contract.history import read
 from kafkaspec.contract.machine import Machine, Operation, Refused, Step
-from kafkaspec.contract.subsystem import Subsystem, subsystems
+from kafkaspec.contract.subsystem import Subsystem, find, subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.judge import check as judging
 from kafkaspec.judge import trace
@@ -231,6 +232,22 @@ def test_a_line_that_is_not_known_is_skipped_counted_and_shown(line: str, what: 
     assert what in told
     with pytest.raises(UserError, match=r"^t:1: "):
         toy_check(line)
+
+
+@pytest.mark.parametrize("part", ["nosuch", 'entries["0"]', 'latestEpoch["x"]', "latestEpoch.x.y"])
+@pytest.mark.parametrize("there", [" gone", " = 7"])
+def test_a_part_that_no_state_has_is_not_known(part: str, there: str) -> None:
+    text = (
+        f"init\nassign epoch=2 startOffset=7 -> null\n  state.{part}{there}\ninit\nassign epoch=2 startOffset=7 -> 9\n"
+    )
+    lines = [orjson.dumps(r) for h in read(text.encode(), "t") for r in h]
+    v = check(find("leader_epochs").spec.machine, lines, name="t")
+    assert (v.verdict, v.step) == ("rejected", 3)
+    assert [s.line for s in v.skipped.values()] == [2]
+    assert "no state has a part [" in v.text()
+    right = text.replace(f"state.{part}{there}", "state.latestEpoch = 2").replace("-> 9", "-> null")
+    lines = [orjson.dumps(r) for h in read(right.encode(), "t") for r in h]
+    assert check(find("leader_epochs").spec.machine, lines, name="t").verdict == "accepted"
 
 
 def test_after_a_skipped_line_the_next_history_is_judged() -> None:

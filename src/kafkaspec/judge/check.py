@@ -46,7 +46,7 @@ from kafkaspec.contract.governs import Ids
 from kafkaspec.contract.machine import Exhaustive, Fields, Json, Machine, Nothing, Operation, Outside, Refused, Step
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited_alone
-from kafkaspec.judge.protocol import word
+from kafkaspec.judge.protocol import is_place, shown_type, word
 from kafkaspec.judge.suspects import Call
 from kafkaspec.judge.tokens import Tokens
 from kafkaspec.judge.trace import (
@@ -263,6 +263,11 @@ class Check:
         hints = typing.get_type_hints(self.machine.initial)
         names = self.machine.init_names(inspect.signature(self.machine.initial).parameters)
         return {name: hints.get(python, Any) for name, python in zip(names, names.values(), strict=True)}
+
+    @cached_property
+    def shown_type(self) -> Any:
+        """The type of what a line shows of the state."""
+        return shown_type(self.machine)
 
     # the fast path
 
@@ -765,6 +770,9 @@ class Check:
         parts = record.get("parts", [])
         if not isinstance(parts, list) or not all(map(_is_part, parts)):
             self.unknown(number, f"parts must be [[[KEY, ...], VALUE], ...], not {_short(parts)}")
+        for keys, *_ in parts:
+            if not is_place(self.shown_type, keys):
+                self.unknown(number, f"no state has a part {_short(keys)}")
         op, arguments, error = record.get("op"), record.get("args", {}), record.get("error", {"class": ""})
         if op is not None and not isinstance(op, str):
             self.unknown(number, f"op must be a string, not {_short(op)}")

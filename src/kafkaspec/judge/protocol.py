@@ -14,7 +14,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final
@@ -111,8 +111,12 @@ def described(subsystem: Subsystem) -> Description:
         Parameter(name, hints[python], defaults[python].default) for python, name in names.items() if python != "return"
     )
     calls = tuple(_call(op) for op in machine.operations.values() if op.generated)
-    state = typing.get_type_hints(machine.show).get("return", Any)
-    return Description(subsystem, configuration, calls, state)
+    return Description(subsystem, configuration, calls, shown_type(machine))
+
+
+def shown_type(machine: Machine[Any]) -> Any:
+    """The type of what `observe` shows."""
+    return typing.get_type_hints(machine.show).get("return", Any)
 
 
 def _configuration(machine: Machine[Any]) -> list[str]:
@@ -224,7 +228,8 @@ class Field:
     what: str
 
 
-def fields(record: Any) -> list[Field]:
+@cache
+def fields(record: Any) -> Sequence[Field]:
     """The fields of a record type, with what the text below each says of it; those that it inherits first."""
     texts = _texts(record)
     hints = typing.get_type_hints(record, include_extras=True)
@@ -236,6 +241,27 @@ def fields(record: Any) -> list[Field]:
             out.append(Field(name, hint, name not in optional_fields(record), texts.get(f.name, "")))
         return out
     return [Field(n, h, n in record.__required_keys__, texts.get(n, "")) for n, h in hints.items()]
+
+
+def is_place(hint: Any, keys: Sequence[str]) -> bool:
+    """Whether keys of objects may lead to something in a value of that type, whatever the value.
+
+    >>> is_place(dict[str, int], ["7"]), is_place(dict[str, int], ["7", "x"]), is_place(list[int], ["0"])
+    (True, False, False)
+    """
+    if not keys:
+        return True
+    what, of = parts(hint)
+    match what:
+        case "any":
+            return True
+        case "record":
+            return any(is_place(f.hint, keys[1:]) for f in fields(of[0]) if f.name == keys[0])
+        case "map":
+            return is_place(of[0], keys[1:])
+        case "union":
+            return any(is_place(h, keys) for h in of)
+    return False
 
 
 def without_none(hint: Any) -> Any:
