@@ -1,8 +1,9 @@
 """How fast a target is judged, and where the time goes: `python bench/judge.py COMMAND SUBSYSTEM --seconds 20`.
 
-The clock starts when the target has greeted and the tours are made. Prints JSON: `calls` and `lines` (calls, states
-asked for and first lines) of `histories`, their rates, `seconds`, `cpu_seconds` of the judge and `target_cpu_seconds`,
-`peak_mb` of the judge; with --where, `where`: shares of the judge's time, from a sample every millisecond.
+The clock starts when the first target has greeted and the tours are made. Prints JSON: `calls` and `lines` (calls,
+states asked for and first lines) of `histories`, their rates, `seconds`, `cpu_seconds` of the judge and its targets,
+`peak_mb` of the largest process; with --where, on one core, `where`: shares of the judge's time, from a sample every
+millisecond.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from collections import Counter
 from pathlib import PurePath
 from types import FrameType
 
-from kafkaspec.judge.judging import BLOCK, Session, tours_of
-from kafkaspec.judge.result import Job, Tally
-from kafkaspec.judge.target import Target
+from kafkaspec.judge.campaign import judge
+from kafkaspec.judge.judging import tours_of
+from kafkaspec.judge.parallel import over
+from kafkaspec.judge.result import Job
+from kafkaspec.workers import cores
 
 PLACES = {
     ("target.py", "receive"): "waiting",
@@ -69,31 +72,33 @@ class Sampler:
         return {place: round(n / total, 4) for place, n in self.seen.most_common()}
 
 
-def cpu(who: int) -> float:
-    """CPU seconds so far, of this process or of its children that have ended."""
-    usage = resource.getrusage(who)
-    return usage.ru_utime + usage.ru_stime
+def cpu() -> float:
+    """CPU seconds so far, of this process and of its children that have ended."""
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
-def measured(job: Job, seconds: float, where: bool) -> dict[str, object]:
-    """Judge for so long, to the end of a block. The target must be accepted."""
-    tally, sampler = Tally(), Sampler()
+def measured(job: Job, seconds: float, threads: int, where: bool) -> dict[str, object]:
+    """Judge for so long. The target must not be rejected."""
+    sampler = Sampler()
     tours_of(job)
-    with Target(job.command, job.timeout_s) as target:
-        judging = Session(job, target)
-        judging.block(0, 20)  # modules are loaded, a virtual machine is warm
-        if where:
-            signal.signal(signal.SIGALRM, sampler.look)
-            signal.setitimer(signal.ITIMER_REAL, EVERY_S, EVERY_S)
-        started, spent, number = time.perf_counter(), cpu(resource.RUSAGE_SELF), 0
-        while time.perf_counter() - started < seconds:
-            tally.add(judging.block(number, BLOCK))
-            number += 1
-            if tally.ended(job) or tally.rejections:
-                sys.exit(f"{job.command}: {tally.trouble or next(iter(tally.rejections.values())).history}")
-        took, spent = time.perf_counter() - started, cpu(resource.RUSAGE_SELF) - spent
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    began, spent = 0.0, cpu()
+
+    def first(done: int, examples: int | None, found: str) -> None:
+        nonlocal began
+        if not began:  # the target has started
+            began = time.perf_counter()
+            if where:
+                signal.signal(signal.SIGALRM, sampler.look)
+                signal.setitimer(signal.ITIMER_REAL, EVERY_S, EVERY_S)
+
+    tally = judge(job, examples=None, time_s=seconds, progress=first, fan=over(threads)).tally
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    took = time.perf_counter() - began
+    if tally.trouble is not None or tally.rejections:
+        sys.exit(f"{job.command}: {tally.trouble or next(iter(tally.rejections.values())).history}")
     lines = tally.calls + tally.observations + tally.histories
+    who = resource.RUSAGE_SELF if threads == 1 else resource.RUSAGE_CHILDREN
     out: dict[str, object] = {
         "histories": tally.histories,
         "calls": tally.calls,
@@ -101,9 +106,8 @@ def measured(job: Job, seconds: float, where: bool) -> dict[str, object]:
         "seconds": took,
         "calls_per_second": tally.calls / took,
         "lines_per_second": lines / took,
-        "cpu_seconds": spent,
-        "target_cpu_seconds": cpu(resource.RUSAGE_CHILDREN),
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "cpu_seconds": cpu() - spent,
+        "peak_mb": resource.getrusage(who).ru_maxrss / 1024,
     }
     return {**out, "where": sampler.shares()} if where else out
 
@@ -115,10 +119,11 @@ def main() -> None:
     p.add_argument("subsystem")
     p.add_argument("--seconds", type=float, default=20.0)
     p.add_argument("--uniform", action="store_true", help="no models, no guidance, no Hypothesis")
+    p.add_argument("--threads", type=int, default=cores())
     p.add_argument("--where", action="store_true", help="sample where the judge's time goes")
     o = p.parse_args()
     job = Job(o.subsystem, o.command, generator="uniform" if o.uniform else "guided", timeout_s=60.0)
-    print(json.dumps(measured(job, o.seconds, o.where)))
+    print(json.dumps(measured(job, o.seconds, 1 if o.where else o.threads, o.where)))
 
 
 if __name__ == "__main__":

@@ -505,14 +505,14 @@ def audits(work: Path, quick: bool) -> dict[str, Contest]:
 TEMPLATE = HERE.parent / "targets" / "examples" / "python" / "leader_epochs.py"
 CHEAP = ("timeline", "leader_epochs", "producer_state", "transaction_index")
 """Subsystems whose operations cost Kafka's classes no file, or next to none."""
-PYTHON, PYTHON_UNIFORM = "the template in Python", "the template in Python, unguided"
+PYTHON = "the template in Python"
+PYTHON_ALONE, PYTHON_UNIFORM = f"{PYTHON}, on one core", f"{PYTHON}, unguided"
 PARTS_OF_TIME = ("candidates", "spec", "guidance", "observing", "encoding", "comparing", "waiting", "Hypothesis")
 JUDGED = (
     ("calls/s", "calls_per_second", ",.0f"),
     ("lines/s", "lines_per_second", ",.0f"),
-    ("judge's CPU s", "cpu_seconds", ".1f"),
-    ("target's CPU s", "target_cpu_seconds", ".1f"),
-    ("judge's peak MB", "peak_mb", ".0f"),
+    ("CPU s", "cpu_seconds", ".1f"),
+    ("peak MB of the largest process", "peak_mb", ".0f"),
 )
 
 
@@ -527,6 +527,7 @@ def judged(quick: bool) -> dict[str, Contest]:
     python = f"{sys.executable} {TEMPLATE}"
     targets: list[tuple[str, str, str, tuple[str, ...]]] = [
         (PYTHON, python, "leader_epochs", ()),
+        (PYTHON_ALONE, python, "leader_epochs", ("--threads", "1")),
         (PYTHON_UNIFORM, python, "leader_epochs", ("--uniform",)),
     ]
     kafka, notes = tools.kafka_target(), []

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from multiprocessing import active_children
 from pathlib import Path
-from typing import get_args
+from typing import Self, get_args
 
 import pytest
 
@@ -100,6 +101,99 @@ os.kill(os.getpid(), 9)
     while any(map(lives, pids)) and time.monotonic() < until:
         time.sleep(0.02)
     assert not any(map(lives, pids))
+
+
+class Tidy:
+    """Work that leaves a file while it is under way, and takes its time to tidy up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> Self:
+        self.file = self.folder / str(os.getpid())
+        self.file.touch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        time.sleep(0.1)
+        self.file.unlink()
+
+    def __call__(self, task: str, say: Say) -> str:
+        say(task)
+        if task == "wait":
+            time.sleep(60)
+        return _done(task, say)
+
+
+def files(folder: Path, number: int) -> int:
+    """How many there are, once it is that number or half a minute has passed."""
+    until = time.monotonic() + 30
+    while len(list(folder.iterdir())) != number and time.monotonic() < until:
+        time.sleep(0.01)
+    return len(list(folder.iterdir()))
+
+
+@BEGIN
+def test_work_that_tidies_up_does_so_however_it_ends(start: Start, tmp_path: Path) -> None:
+    assert sorted(each(Tidy(tmp_path), "abc", 2, ended, start=start)) == ["A", "B", "C"]
+    assert files(tmp_path, 0) == 0
+    with pytest.raises(LookupError):
+        list(each(Tidy(tmp_path), ["wait", "raise"], 2, ended, start=start))
+    assert files(tmp_path, 0) == 0
+
+
+def _twice(process: int) -> None:
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        os.kill(process, number)
+        time.sleep(0.02)
+
+
+def test_work_that_tidies_up_is_not_disturbed_in_it(tmp_path: Path) -> None:
+    """Also by the signal that a terminal sends to all of its processes before their parent ends them."""
+    processes = list[int]()
+
+    def hear(_: str) -> None:
+        (file,) = tmp_path.iterdir()
+        processes.append(int(file.name))
+        _twice(processes[0])
+
+    assert list(each(Tidy(tmp_path), ["wait"], 1, ended, hear=hear, start="fork")) == ["wait ended with status 0"]
+    assert files(tmp_path, 0) == 0
+
+
+def test_work_that_tidies_up_does_so_when_its_parent_is_gone(tmp_path: Path) -> None:
+    text = f"""
+import os
+from pathlib import Path
+from kafkaspec.workers import each
+from tests.test_workers import Tidy, ended
+
+answers = each(Tidy(Path({str(tmp_path)!r})), "abcd", 2, ended, start="fork")
+print(next(answers), len(os.listdir({str(tmp_path)!r})), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    process = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+    assert process.returncode == -signal.SIGKILL
+    assert process.stdout[:1] in "AB"
+    assert process.stdout[2:] in ("1\n", "2\n")
+    assert files(tmp_path, 0) == 0
+
+
+def test_a_task_is_taken_when_a_process_is_free_for_it() -> None:
+    taken = 0
+
+    def tasks() -> Iterator[str]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield "a"
+
+    answers = each(_done, tasks(), 2, ended, start="fork")
+    for n in range(5):
+        assert next(answers) == "A"
+        assert taken <= n + 3
+    answers.close()
+    assert active_children() == []
 
 
 def pid(_task: int, _say: Say) -> int:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, Literal, TypeVar
 
@@ -22,8 +22,11 @@ Say = Callable[[Any], None]
 """What a task says on its way, before it answers."""
 Start = Literal["fork", "forkserver"]
 """How a process begins: as a copy of this one, with all that it has imported and compiled; or with nothing."""
+START: Final[Start] = "fork" if sys.platform == "linux" else "forkserver"
+"""A copy has everything at once. Elsewhere the system's libraries may not bear a copy."""
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end the program."""
+_NONE: Final[Any] = object()
 ENDING_S: Final = 5.0
 """How long a process that has hung up may take to end."""
 
@@ -72,28 +75,43 @@ class _Worker:
         killed = f"was ended by {signal.Signals(-code).name}"
         return killed + (", as where memory runs out" if -code == signal.SIGKILL else "")
 
-    def stop(self) -> None:
-        self.connection.close()
+    def hang_up(self) -> None:
         self.process.terminate()
+        self.connection.close()
+
+    def gone(self) -> None:
         self.process.join(ENDING_S)
         self.process.kill()  # what it runs may not listen
         self.process.join()
+
+    def stop(self) -> None:
+        self.hang_up()
+        self.gone()
+
+
+def _end(number: int, frame: object) -> None:
+    """What tidies up is not disturbed in it."""
+    for again in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(again, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _work(do: Callable[[Any, Say], Any], connection: Connection, ours: Connection, mask: set[signal.Signals]) -> None:
     """What a worker does, until nobody has a task for it. Ctrl-C is its parent's, who stops it. `ours` is the parent's
     end, which a copy of the parent has too: while that is open nobody notices that the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tidy = isinstance(do, AbstractContextManager)
     for number in (signal.SIGTERM, signal.SIGHUP):  # a copy of the parent would tidy up what is the parent's
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(number, _end if tidy else signal.SIG_DFL)
     ours.close()
 
     def say(what: Any) -> None:
         with suppress(BrokenPipeError):
             connection.send(("said", what))
 
-    with suppress(KeyboardInterrupt):  # of an engine that listens for Ctrl-C itself
+    # Of an engine that listens for Ctrl-C itself, or of a signal to what tidies up.
+    with suppress(KeyboardInterrupt), do if isinstance(do, AbstractContextManager) else nullcontext():
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         while True:
             try:
                 task = connection.recv()
@@ -109,23 +127,26 @@ def _work(do: Callable[[Any, Say], Any], connection: Connection, ours: Connectio
 
 def each(
     do: Callable[[Task, Say], Answer],
-    tasks: Sequence[Task],
+    tasks: Iterable[Task],
     jobs: int,
     ended: Callable[[Task, str], Answer],
     *,
     hear: Say | None = None,
     start: Start = "forkserver",
-) -> Iterator[Answer]:
+) -> Generator[Answer]:
     """What `do` answers to each task, as they are ready, from at most `jobs` processes. Of a task whose process has
     ended there is what `ended` says of it, and of how it ended. `hear` is called with what tasks say meanwhile. An
-    exception of `do` is raised here, and ends all."""
-    left = deque(tasks)
+    exception of `do` is raised here, and ends all. A task is taken from `tasks` when a process is free for it. If `do`
+    is a context manager, each process enters it at its beginning and leaves it at its end."""
+    left = iter(tasks)
     workers = list[_Worker]()
     try:
-        while left or workers:
-            while left and len(workers) < jobs:
+        while True:
+            while len(workers) < jobs and (task := next(left, _NONE)) is not _NONE:
                 workers.append(_Worker(do, start))
-                workers[-1].begin(left.popleft())
+                workers[-1].begin(task)
+            if not workers:
+                return
             ready = {*wait([x for w in workers for x in (w.connection, w.process.sentinel)])}
             for w in [w for w in workers if ready & {w.connection, w.process.sentinel}]:
                 match w.heard():
@@ -135,8 +156,8 @@ def each(
                     case "raised", error:
                         raise error
                     case "answered", answer:
-                        if left:
-                            w.begin(left.popleft())
+                        if (task := next(left, _NONE)) is not _NONE:
+                            w.begin(task)
                         else:
                             workers.remove(w)
                             w.stop()
@@ -147,4 +168,6 @@ def each(
                         yield ended(w.task, how)
     finally:
         for w in workers:
-            w.stop()
+            w.hang_up()
+        for w in workers:
+            w.gone()

@@ -95,11 +95,11 @@ def test_goals_are_ratios_of_medians(run: ModuleType) -> None:
 
 
 def test_the_judge_is_measured_and_its_time_is_told(run: ModuleType) -> None:
-    found = run.script("judge", f"{sys.executable} {run.TEMPLATE}", "leader_epochs", "--seconds", "0.1", "--where")[1]
-    assert found["histories"] == 250
-    assert found["lines"] > found["calls"] > 5_000
+    found = run.script("judge", f"{sys.executable} {run.TEMPLATE}", "leader_epochs", "--seconds", "3", "--where")[1]
+    assert found["histories"] > 0
+    assert found["lines"] > found["calls"] > found["histories"]
     assert found["calls_per_second"] == pytest.approx(found["calls"] / found["seconds"])
-    assert found["target_cpu_seconds"] > 0
+    assert found["cpu_seconds"] > 0
     assert sum(found["where"].values()) == pytest.approx(1, abs=0.01)
     assert {"guidance", "spec", "encoding", "candidates"} <= found["where"].keys()
     faulty = run.TEMPLATE.with_name("faulty.py")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shlex
 import signal
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 
 from kafkaspec.cli.judge import MAX_REPLAY_BYTES
 from kafkaspec.cli.main import main
+from tests.test_workers import lives
 
 TEMPLATES = Path(__file__).parents[2] / "targets" / "examples" / "python"
 SOUND, FAULTY = (shlex.join([sys.executable, str(TEMPLATES / f)]) for f in ("leader_epochs.py", "faulty.py"))
@@ -203,7 +203,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["--target", SOUND, "--html", "folder"], "folder: cannot be written: is a directory"),
     (["--target", SOUND, "--junit", "file/x.xml"], "file/x.xml: cannot be written: "),
     (["--target", SOUND, "--out", "file"], "file/x: cannot be written: "),
-    (["--target", SOUND, "--record", "x", "--spark", "local[1]"], "--record keeps the lines of one process"),
+    (["--target", SOUND, "--threads", "2", "--spark", "local[1]"], "--threads: with --spark its master says how many"),
     (["--target", SOUND, "--replay", "good.history"], "--replay: whose history is it? name one subsystem"),
     (["--target", SOUND, "leader_epochs", "--replay", "nothing"], "nothing: no such file"),
     (["--target", SOUND, "leader_epochs", "--replay", "folder"], "folder: is a directory"),
@@ -252,8 +252,8 @@ def test_a_signal_ends_the_target_and_what_was_judged_is_told(number: signal.Sig
     until = time.monotonic() + 60
     while not Path("at work").exists() and time.monotonic() < until:
         time.sleep(0.05)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    (child,) = (int(c) for c in children.read_text().split())
+    below = descendants(process.pid)
+    assert below
     try:
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
@@ -263,8 +263,13 @@ def test_a_signal_ends_the_target_and_what_was_judged_is_told(number: signal.Sig
     assert err == "kafkaspec: interrupted; what was judged until then is told above\n"
     assert "? could not judge: " in out
     assert "interrupted" in out
-    with pytest.raises(ProcessLookupError):
-        os.kill(child, 0)
+    assert not any(map(lives, below))
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that it has started, and those that they have."""
+    children = [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [d for child in children for d in (child, *descendants(child))]
 
 
 # ---- our implementation as a target ----------------------------------------------------------------------------------

@@ -131,20 +131,20 @@ def job(*words: str, seed: int = 0) -> Job:
 
 def test_judged_campaigns_agree_exactly(spark: Any) -> None:
     faulty = job(str(TEMPLATES / "faulty.py"), seed=1)
-    here, there = judge(faulty, examples=260), fleet.judge(spark, faulty, examples=260)
+    here, there = judge(faulty, examples=260), judge(faulty, examples=260, fan=fleet.on(spark))
     assert plain(here) == plain(there)
     assert here.verdict == "rejected"
     assert here.tally.histories == 260
     assert here.tally.model_states == there.tally.model_states
     assert here.rejections == there.rejections
-    other = fleet.judge(spark, job(str(TEMPLATES / "faulty.py"), seed=2), examples=20)
+    other = judge(job(str(TEMPLATES / "faulty.py"), seed=2), examples=20, fan=fleet.on(spark))
     assert other.tally.histories == 20
 
 
 def test_trouble_on_a_worker_ends_it_where_one_process_ends(spark: Any, tmp_path: Path) -> None:
     script = tmp_path / "dies.py"
     script.write_text(DIES.format(folder=str(TEMPLATES)))
-    here, there = judge(job(str(script)), examples=600), fleet.judge(spark, job(str(script)), examples=600)
+    here, there = judge(job(str(script)), examples=600), judge(job(str(script)), examples=600, fan=fleet.on(spark))
     assert here.tally.trouble is not None
     assert there.tally.trouble is not None
     assert here.tally.trouble.kind == there.tally.trouble.kind == "died"
@@ -152,7 +152,7 @@ def test_trouble_on_a_worker_ends_it_where_one_process_ends(spark: Any, tmp_path
     assert here.tally.last is not None
     assert here.tally.last.records[-1]["op"] == "clearAndFlush"
     assert max(here.tally.histories, there.tally.histories) < 600
-    none = fleet.judge(spark, job(str(tmp_path / "nothing.py")), examples=30)
+    none = judge(job(str(tmp_path / "nothing.py")), examples=30, fan=fleet.on(spark))
     assert (none.verdict, none.tally.trouble is not None) == ("could not judge", True)
 
 
@@ -165,7 +165,7 @@ def test_ctrl_c_tells_what_was_merged(spark: Any, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(fleet, "WAVE_S", 0.0)
     quick = replace(job(str(TEMPLATES / "leader_epochs.py")), generator="uniform", steps=4)
-    r = fleet.judge(spark, quick, examples=5000, progress=interrupt)
+    r = judge(quick, examples=5000, progress=interrupt, fan=fleet.on(spark))
     assert (r.verdict, r.why, r.interrupted) == ("could not judge", "interrupted", True)
     assert r.tally.histories == 2 * BLOCK
 

@@ -393,8 +393,14 @@ def test_what_fails_in_the_target_is_its_answer() -> None:
 
 
 def test_what_does_not_show_again_is_told_as_it_was_found() -> None:
-    rejection, *_ = judged(toy_target.Fickle, 120).rejections
+    r = judged(toy_target.Fickle, 120)
+    rejection, *_ = r.rejections
     assert rejection.small
+    assert rejection.fickle
+    assert "is the target deterministic?" in str(describe(r))
+    r = judged(toy_target.ForgetsAndMiscounts)
+    assert [x.fickle for x in r.rejections] == [False, False]
+    assert "is the target deterministic?" not in str(describe(r))
     assert rejection.history.records[-1]["result"] == -5
     assert len(rejection.history.records) > 4
 

@@ -6,7 +6,6 @@ Threads would not do: the loops over bytes run beside each other, the checks of 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from typing import Final
 from kafkaspec.audit.check import Log
 from kafkaspec.audit.engine import Fan, LogResult, Tally, audited, checks, here, size_of
 from kafkaspec.impl.common.kernels import reader
-from kafkaspec.workers import Say, Start, each
+from kafkaspec.workers import START, Say, each
 
 WORTHWHILE: Final = 64 << 20
 """Bytes from which on processes save more time than they take to begin."""
@@ -23,10 +22,6 @@ A_LOG: Final = 1 << 20
 """What a log takes besides its bytes, as bytes."""
 TOLD: Final = 16 << 20
 """A process says how far it is whenever it has read this number of bytes."""
-START: Final[Start] = "fork" if sys.platform == "linux" else "forkserver"
-"""A copy of this process has the checks and the compiled loops at once. Elsewhere the system's libraries may not bear
-a copy."""
-
 Answer = tuple[int, LogResult | str | None]
 
 

@@ -13,24 +13,20 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
 from kafkaspec.cli.output import check_writable, harmless, interrupted_by, progress, tell, write
 from kafkaspec.contract.subsystem import Subsystem, components, find
 from kafkaspec.errors import INTERRUPTED, UserError
-from kafkaspec.judge.campaign import judge as judge_here
+from kafkaspec.judge.campaign import Fan
+from kafkaspec.judge.campaign import judge as judge_target
 from kafkaspec.judge.campaign import replay as ask_again
 from kafkaspec.judge.generate import Generator
 from kafkaspec.judge.result import Job, SubsystemVerdict
 from kafkaspec.judge.target import Target, TargetTrouble
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-
-    from kafkaspec.cli.output import Progress
-
+from kafkaspec.workers import cores
 
 MAX_REPLAY_BYTES: Final = 16 << 20
 """A file of more is not asked again."""
@@ -52,6 +48,7 @@ class Options:
     out: Path
     record: Path | None
     master: str | None
+    threads: int | None
     html: Path | None
     junit: Path | None
     json: bool
@@ -68,14 +65,15 @@ def judge(subsystem_names: Sequence[str], w: Options) -> int:
     `timeout` sends it, is told."""
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(tempfile.gettempdir()) / "kafkaspec-hypothesis"))
     _check(w)
-    if w.master is not None and w.record is not None:
-        raise UserError("--record keeps the lines of one process: not with --spark")
     wanted = _offered(w, subsystem_names)
     results: list[SubsystemVerdict] = []
-    with interrupted_by(signal.SIGTERM), _spark(w.master) as spark:
+    with interrupted_by(signal.SIGTERM), _fan(w) as fan:
         for name in wanted:
             with progress(f"judging {name}") as bar, _recording(w.record, name) as keep:
-                results.append(_judged(w, name, spark, bar, keep))
+                judged = judge_target(
+                    w.job(name), examples=w.examples, time_s=w.time_s, progress=bar, record=keep, fan=fan
+                )
+                results.append(judged)
             if results[-1].interrupted:
                 break
     results = [_kept(r, w.out) for r in results]
@@ -166,25 +164,18 @@ def _offered(w: Options, wanted: Sequence[str]) -> list[str]:
     return found
 
 
-def _judged(
-    w: Options, name: str, spark: SparkContext | None, bar: Progress, keep: Callable[[bytes], None] | None
-) -> SubsystemVerdict:
-    if spark is None:
-        return judge_here(w.job(name), examples=w.examples, time_s=w.time_s, progress=bar, record=keep)
-    from kafkaspec.fleet.judge import judge as judge_there
-
-    return judge_there(spark, w.job(name), examples=w.examples, time_s=w.time_s, progress=bar)
-
-
 @contextlib.contextmanager
-def _spark(master: str | None) -> Iterator[SparkContext | None]:
-    if master is None:
-        yield None
+def _fan(w: Options) -> Iterator[Fan]:
+    if w.master is None:
+        from kafkaspec.judge.parallel import over
+
+        yield over(w.threads or cores())
         return
+    from kafkaspec.fleet.judge import on
     from kafkaspec.fleet.session import session
 
-    with session(master) as spark:
-        yield spark
+    with session(w.master) as spark:
+        yield on(spark)
 
 
 @contextlib.contextmanager

@@ -97,6 +97,7 @@ SubsystemName = Annotated[
         metavar="SUBSYSTEM", help="Such as timeline.", autocompletion=_complete_subsystem, show_default=False
     ),
 ]
+WHICH_CORES = "--threads: with --spark its master says how many cores there are"
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page for people.")]
 
 
@@ -334,7 +335,11 @@ def judge(
         Path | None, typer.Option(metavar="DIR", help="Keep every accepted line there, as traces.")
     ] = None,
     spark: Annotated[
-        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
+        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else on this machine.")
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="Cores to use, with a target each; all, if not given."),
     ] = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML, a test case a clause.")
@@ -352,6 +357,8 @@ def judge(
     from kafkaspec.cli.judge import judge as run
     from kafkaspec.cli.judge import replay as ask_again
 
+    if spark is not None and threads is not None:
+        raise UserError(WHICH_CORES)
     wanted = Options(
         target,
         seed,
@@ -365,6 +372,7 @@ def judge(
         out,
         record,
         spark,
+        threads,
         html,
         junit,
         json,
@@ -526,7 +534,7 @@ def audit(
     from kafkaspec.cli import audit as command
 
     if spark is not None and threads is not None:
-        raise UserError("--threads: with --spark its master says how many cores there are")
+        raise UserError(WHICH_CORES)
     if watch is not None:
         if html is not None:
             raise UserError("--watch writes no page: leave out --html")

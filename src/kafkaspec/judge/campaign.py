@@ -11,9 +11,10 @@ import contextlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from itertools import takewhile
+from typing import Any, Literal, Self
 
 from kafkaspec.contract import clauses as registry
 from kafkaspec.contract.history import History, Record
@@ -28,6 +29,72 @@ from kafkaspec.lockstep.shrink import shrunk
 
 Progress = Callable[[int, int | None, str], None]
 """Called now and then with histories done, histories in all (None where time decides) and a word on what was found."""
+Block = tuple[int, int]
+"""Its number, and how many histories it has."""
+Judged = tuple[int, Hello | None, Tally]
+"""A block's number, who the target says it is, and what the block came to."""
+Hear = Callable[[Judged], None]
+Fan = Callable[["Blocks", Iterator[Block], Hear], Generator[Judged]]
+"""What comes of blocks, in their order. A block is taken when there is a process free for it."""
+
+
+class Blocks:
+    """Judges blocks on a target that is started for the first of them, and on another one after trouble; a context
+    manager that ends it. `time_s` are counted from when the target has greeted. `process`: see `judge`."""
+
+    def __init__(
+        self,
+        job: Job,
+        time_s: float | None = None,
+        keeping: bool = False,
+        process: Callable[[], Process] | None = None,
+    ) -> None:
+        self.job = job
+        self.time_s = time_s
+        self.keeping = keeping
+        self.process = process
+        self.until: float | None = None
+        self.session: Session | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.session is not None:
+            self.session.target.close()
+            self.session = None
+
+    def __call__(self, block: Block, hear: Hear) -> Judged:
+        """One block. `hear` is called after each history with what its block came to until then."""
+        number, histories = block
+        try:
+            session = self.session = self.session or self._session()
+        except TargetTrouble as e:
+            return number, None, Tally(trouble=e)
+        if self.time_s is not None and self.until is None:
+            self.until = time.monotonic() + self.time_s
+        hello = session.target.hello
+        tally = session.block(
+            number, histories, self.until, lambda: hear((number, hello, session.tally)), keeping=self.keeping
+        )
+        if tally.trouble is not None:
+            self.__exit__()
+        return number, hello, tally
+
+    def _session(self) -> Session:
+        target = Target(self.job.command, self.job.timeout_s, self.process and self.process())
+        try:
+            return Session(self.job, target)
+        except TargetTrouble:
+            target.close()
+            raise
+
+
+def here(work: Blocks, todo: Iterator[Block], hear: Hear) -> Generator[Judged]:
+    """One block after the other."""
+    with work:
+        for block in todo:
+            yield work(block, hear)
 
 
 def judge(
@@ -38,49 +105,64 @@ def judge(
     progress: Progress | None = None,
     record: Callable[[bytes], None] | None = None,
     process: Callable[[], Process] | None = None,
+    fan: Fan = here,
 ) -> SubsystemVerdict:
     """Judge one subsystem by `examples` histories, or by as many as fit into `time_s` seconds, or whatever ends first.
 
     `record` gets every judged line, in the form of a trace. `process` starts the target where `job.command`, by which
-    what it found can be seen again, need not. A target that cannot be judged any further is a verdict;
-    UserError: the subsystem does not exist.
+    what it found can be seen again, need not. `fan` judges blocks beside each other; in their order they come to the
+    same. A target that cannot be judged any further is a verdict; UserError: the subsystem does not exist.
     """
     subsystem = find(job.subsystem)
     began = time.monotonic()
-    until: float | None = None
     tally = Tally()
     hello: Hello | None = None
-    judging: Session | None = None
-    interrupted = False
+    under_way: dict[int, Judged] = {}
+    interrupted = over = False
+
+    def hear(judged: Judged) -> None:
+        under_way[judged[0]] = judged
+        if progress is not None:
+            tallies = [tally, *(made for _, _, made in under_way.values())]
+            progress(sum(t.histories for t in tallies), examples, found_in(tallies))
+
+    def add(judged: Judged) -> None:
+        nonlocal hello
+        number, greeted, made = judged
+        under_way.pop(number, None)
+        hello = hello or greeted
+        tally.add(made)
+        for line in made.lines:
+            assert record is not None
+            record(line)
+
+    todo = takewhile(lambda block: not over, blocks(examples))
     try:
-        with Target(job.command, job.timeout_s, process and process()) as target:
-            hello = target.hello
-            judging = Session(job, target, record)
-            until = None if time_s is None else time.monotonic() + time_s
-            for number, histories in blocks(examples):
-                done = number * BLOCK
-
-                def tick(n: int, done: int = done) -> None:
-                    if progress is not None:
-                        progress(done + n, examples, tally.found)
-
-                tally.add(judging.block(number, histories, until, tick))
-                judging.tally = Tally()
+        with contextlib.closing(fan(Blocks(job, time_s, record is not None, process), todo, hear)) as judged:
+            for block in judged:
+                over = over or block[2].over
+                add(block)
                 tally.small(made_small(job, tally.large))
-                if tally.ended(job) or (until is not None and time.monotonic() >= until):
+                if tally.ended(job):
                     break
         tally.last = trouble_made_small(job, tally)
     except TargetTrouble as e:
         tally.trouble = tally.trouble or e
     except KeyboardInterrupt:
         interrupted = True
-        if judging is not None:
-            tally.add(judging.tally)
+        for number in sorted(under_way):
+            add(under_way[number])
     made = summed(subsystem, job, hello, tally, time.monotonic() - began)
     return replace(made, examples=examples) if not interrupted else made.until_now(examples)
 
 
-def blocks(examples: int | None) -> Iterator[tuple[int, int]]:
+def found_in(tallies: Sequence[Tally]) -> str:
+    """What was found, in few words."""
+    kinds = {kind for tally in tallies for kind in tally.rejections}
+    return f"{sum(tally.calls for tally in tallies):,} calls{f', {len(kinds)} rejected' if kinds else ''}"
+
+
+def blocks(examples: int | None) -> Iterator[Block]:
     """The numbers of the blocks of a number of histories, and how many each has; without end where there is no number.
 
     >>> list(blocks(600))

@@ -142,7 +142,6 @@ class Session:
         self,
         job: Job,
         target: Target,
-        record: Callable[[bytes], None] | None = None,
         another: Callable[[], Target] | None = None,
     ) -> None:
         self.job = job
@@ -154,7 +153,7 @@ class Session:
         target.tokens = Tokens(self.machine) or None
         self.operations = offered(self.machine, target.hello, job.subsystem)
         self.names = {op.name for op in self.operations}
-        self.record = record
+        self.keeping = False
         self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
         self.checking = self._brief()
         self.concretes: list[tuple[str, Any, Concrete]] = []
@@ -191,14 +190,16 @@ class Session:
         number: int,
         histories: int,
         until: float | None = None,
-        tick: Callable[[int], None] = lambda n: None,
+        tick: Callable[[], None] = lambda: None,
+        keeping: bool = False,
     ) -> Tally:
         """Judge several histories; those of a `number` are always the same. What is rejected is told as it was found.
-        What the target does wrong on the pipe is the tally's `trouble`."""
+        What the target does wrong on the pipe is the tally's `trouble`. `keeping`: accepted lines are in the tally."""
+        self.keeping = keeping
         with watched(self.machine) as self.cover:
             return self._block(number, histories, until, tick)
 
-    def _block(self, number: int, histories: int, until: float | None, tick: Callable[[int], None]) -> Tally:
+    def _block(self, number: int, histories: int, until: float | None, tick: Callable[[], None]) -> Tally:
         began = time.monotonic()
         self.tally = tally = Tally()
         self.looked = None
@@ -206,17 +207,20 @@ class Session:
         under_way = self.under_way
         try:
             for k, (by, start) in enumerate(self._starts(number, histories - drawn_by_hypothesis)):
-                if (until is not None and time.monotonic() >= until) or tally.ended(self.job):
+                tally.over = until is not None and time.monotonic() >= until
+                if tally.over or tally.ended(self.job):
                     break
+                tally.upto = number * BLOCK + histories
                 asked = self._asked(number * BLOCK + k, by, start, self._observe_every(number, k, by))
                 if asked is not None:
                     under_way.append(asked)
                 if len(under_way) >= AHEAD:
                     self.judged(under_way.popleft())
-                    tick(tally.histories)
+                    tick()
             while under_way and not tally.ended(self.job):
                 self.judged(under_way.popleft())
-            if drawn_by_hypothesis and not tally.ended(self.job) and (until is None or time.monotonic() < until):
+            tally.over = tally.over or (until is not None and time.monotonic() >= until)
+            if drawn_by_hypothesis and not tally.ended(self.job) and not tally.over:
                 from kafkaspec.judge.hypothesis_source import judge_drawn
 
                 judge_drawn(self, number, drawn_by_hypothesis)
@@ -455,9 +459,8 @@ class Session:
             self.judged(asked)
 
     def _kept(self, asked: PendingHistory) -> None:
-        if self.record is not None:
-            for made in self._trace(asked):
-                self.record(orjson.dumps(made, default=float) + b"\n")
+        if self.keeping:
+            self.tally.lines += [orjson.dumps(made, default=float) + b"\n" for made in self._trace(asked)]
 
     def _counted(self, asked: PendingHistory, calls: int) -> None:
         tally = self.tally
@@ -627,11 +630,11 @@ class Session:
         """The rejection with as few and simple calls as a bounded number of attempts finds, each on a target of its own
         once one got into trouble: after its wrong answer it may die, or hang."""
         until = time.monotonic() + SHRINK_S
-        tries = 0
+        tries, fickle = 0, True
         self.tried.clear()
 
         def again(records: Sequence[Record]) -> History | None:
-            nonlocal tries
+            nonlocal tries, fickle
             tries += 1
             if tries > SHRINK_TRIES or time.monotonic() > until:
                 return None
@@ -645,12 +648,14 @@ class Session:
             except UserError:  # a configuration that is none
                 return None
             except TargetTrouble:
-                self.broken = True
+                self.broken, fickle = True, False
                 return None
+            fickle = fickle and rejected is None
             return None if rejected is None else rejected[0]
 
         # A replay asks for the state after every call, and so may show the fault sooner than the history that found it.
-        history = shrunk(self.machine, rejection.history, again)
+        history = again(rejection.history.records) or rejection.history
+        history = shrunk(self.machine, history, again)
         verdict = self._check_says(history.records, self._check())
         _, operation, what = kind_of(history)
         found = cited(self.machine, history.records, [*self.tried])
@@ -669,6 +674,7 @@ class Session:
             history=history,
             verdict=verdict,
             small=True,
+            fickle=fickle,
         )
 
     def again(self, number: int, records: Sequence[Record]) -> None:

@@ -89,6 +89,8 @@ class Rejection:
     """the fault of the spec that explains it best"""
     faults: frozenset[Fault] = field(default=frozenset(), metadata={"json": None})
     """all faults of the spec that explain it and that nothing is against"""
+    fickle: bool = False
+    """whether it was tried again, and nothing was wrong"""
 
     @property
     def kind(self) -> Kind:
@@ -148,6 +150,12 @@ class Tally:
     last: History | None = None
     """what was asked and answered in the history in which the trouble came"""
     seconds: float = 0.0
+    upto: int = field(default=0, metadata={"json": None})
+    """a campaign of so many histories asks all that was asked here"""
+    over: bool = field(default=False, metadata={"json": None})
+    """whether the time was over before all was asked"""
+    lines: list[bytes] = field(default_factory=list, metadata={"json": None})
+    """what was accepted, as lines of traces, if they are kept"""
 
     def add(self, other: Tally) -> None:
         """Take in what further histories came to."""
@@ -162,6 +170,7 @@ class Tally:
         self.deviations += other.deviations
         self.toured += other.toured
         self.seconds += other.seconds
+        self.upto = max(self.upto, other.upto)
         for model, states in other.model_states.items():
             self.model_states.setdefault(model, set()).update(states)
         for kind, r in other.rejections.items():
@@ -186,12 +195,6 @@ class Tally:
     def ended(self, job: Job) -> bool:
         """Whether the subsystem is judged no further."""
         return self.trouble is not None or len(self.rejections) >= (1 if job.fail_fast else MAX_KINDS)
-
-    @property
-    def found(self) -> str:
-        """What was found so far, in few words."""
-        rejected = f", {len(self.rejections)} rejected" if self.rejections else ""
-        return f"{self.calls:,} calls{rejected}"
 
 
 @dataclass(frozen=True)
@@ -291,7 +294,7 @@ class SubsystemVerdict:
         """The command that judges so again; the first history, where time was over before one was judged."""
         if self.replayed:
             return self.replay(self.replayed)
-        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.histories or 1}"
+        out = f"{self._command} --seed {self.job.seed} --examples {self.examples or self.tally.upto or 1}"
         out += "" if self.job.min_coverage == MIN_COVERAGE else f" --min-coverage {self.job.min_coverage:g}"
         return out + (" --uniform" if self.job.generator == "uniform" else "")
 

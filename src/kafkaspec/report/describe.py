@@ -371,6 +371,8 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     facts += [("nearest", Cell(line)) for line in v.nearest.splitlines() if r.blame is None]
     how = {"tour": "a model's tour", "deviation": "a known deviation's history", "hypothesis": "Hypothesis"}.get(r.by)
     times = f"{count(r.count, 'history')} of {j.tally.histories:,}"
+    if r.fickle:
+        facts.append(("asked again", Cell("it was answered rightly: is the target deterministic?", "unknown")))
     facts.append(("found", Cell(f"in {times}, first after {count(r.calls, 'call')}{f', in {how}' if how else ''}")))
     facts += [("kept in", Cell(j.kept[n]))] if n < len(j.kept) else []
     grids = []
