@@ -95,7 +95,7 @@ def test_goals_are_ratios_of_medians(run: ModuleType) -> None:
 
 
 def test_the_judge_is_measured_and_its_time_is_told(run: ModuleType) -> None:
-    found = run.script("judge", f"{sys.executable} {run.TEMPLATE}", "leader_epochs", "--seconds", "3", "--where")[1]
+    found = run.script("judge", f"{sys.executable} {run.TEMPLATE}", "leader_epochs", "--seconds", "1", "--where")[1]
     assert found["histories"] > 0
     assert found["lines"] > found["calls"] > found["histories"]
     assert found["calls_per_second"] == pytest.approx(found["calls"] / found["seconds"])

@@ -48,19 +48,19 @@ def no_process_is_left() -> bool:
     return active_children() == []
 
 
-FAULTS = (Sound, toy_target.ForgetsAndMiscounts, toy_target.Deviates, toy_target.Dies, toy_target.DiesWrongly)
+FAULTS = (Sound, toy_target.ForgetsAndMiscounts, toy_target.Deviates, toy_target.DiesWrongly)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[f.__name__ for f in FAULTS])
 def test_the_verdict_is_the_same_on_however_many_cores(fault: type[Sound]) -> None:
-    kept: dict[int, list[bytes]] = {n: [] for n in (1, 2, 3)}
-    one, two, three = (judged(fault, n, record=lines.append) for n, lines in kept.items())
-    assert timeless(to_json(one)) == timeless(to_json(two)) == timeless(to_json(three))
-    assert one.tally.model_states == two.tally.model_states
-    assert one.rejections == two.rejections
+    kept: dict[int, list[bytes]] = {n: [] for n in (1, 3)}
+    one, three = (judged(fault, n, record=lines.append) for n, lines in kept.items())
+    assert timeless(to_json(one)) == timeless(to_json(three))
+    assert one.tally.model_states == three.tally.model_states
+    assert one.rejections == three.rejections
     assert one.again == three.again
     if one.tally.trouble is None:  # of a target that dies, it is chance which of its last answers still come
-        assert kept[1] == kept[2] == kept[3]
+        assert kept[1] == kept[3]
         assert one.tally.histories == 110
     assert no_process_is_left()
 

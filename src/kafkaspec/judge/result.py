@@ -151,7 +151,7 @@ class Tally:
     """what was asked and answered in the history in which the trouble came"""
     seconds: float = 0.0
     upto: int = field(default=0, metadata={"json": None})
-    """a campaign of so many histories asks all that was asked here"""
+    """a campaign of this number of histories asks all that was asked here"""
     over: bool = field(default=False, metadata={"json": None})
     """whether the time was over before all was asked"""
     lines: list[bytes] = field(default_factory=list, metadata={"json": None})
