@@ -21,7 +21,7 @@ from kafkaspec.impl.common.disk import Disk, RealDisk
 from kafkaspec.impl.common.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, LENGTH_AT, MAGIC, MAGIC_AT, Batch, Encoder, control
 from kafkaspec.impl.storage.offset_index import OffsetIndex
-from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
+from kafkaspec.impl.storage.producer_state import INT_MAX, REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
 from kafkaspec.spec.common.record_format import CONTROL, HEADER, TRANSACTIONAL
@@ -501,7 +501,7 @@ class ProducerStates:
                 says.type == 0, h.producer_epoch, says.coordinator_epoch or 0, h.last_offset, h.max_timestamp, -1
             )
         else:
-            last = h.base_sequence + h.last_offset_delta
+            last = (h.base_sequence + h.last_offset_delta) & INT_MAX  # after INT_MAX comes 0
             update.data(
                 h.producer_epoch,
                 h.base_sequence,
