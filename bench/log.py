@@ -19,7 +19,7 @@ from kafkaspec.impl.common.disk import RealDisk
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.log_driver import encoded
 from kafkaspec.impl.storage.segment import headers
-from kafkaspec.spec.storage.unified_log.contents import BatchToReplicate, KeyValue
+from kafkaspec.spec.storage.log_parts.contents import BatchToReplicate, KeyValue
 
 
 def measured(records: int, batch: int, value_bytes: int, length: int, folder: Path) -> dict[str, float]:

@@ -31,7 +31,7 @@ from kafkaspec.impl.management.checkpoints import (
 from kafkaspec.impl.storage import producer_state
 from kafkaspec.impl.storage.batch import EPOCH_AT, LENGTH_AT, MAGIC_AT, Batch, control
 from kafkaspec.impl.storage.leader_epochs import UNDEFINED, EpochEnd
-from kafkaspec.impl.storage.log_loader import LogLoader
+from kafkaspec.impl.storage.log_loader import DELETED, LogLoader
 from kafkaspec.impl.storage.producer_state import (
     CLIENT,
     COORDINATOR,
@@ -63,7 +63,6 @@ from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 
 UNKNOWN = -1
-DELETED, SNAPSHOT = ".deleted", ".snapshot"
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 """timestamps that ask for something else"""
 

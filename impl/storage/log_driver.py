@@ -15,14 +15,15 @@ from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage import producer_state_driver
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Encoder
 from kafkaspec.impl.storage.producer_state import CLIENT, COORDINATOR
+from kafkaspec.impl.storage.producer_state import SUFFIX as SNAPSHOT
 from kafkaspec.impl.storage.segment import LOG, TRANSACTION_INDEX, CorruptRecord, Header, IllegalArgument, headers
 from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage import log as spec
 from kafkaspec.spec.storage.leader_epochs import Entry
-from kafkaspec.spec.storage.unified_log import changes, shown
-from kafkaspec.spec.storage.unified_log.contents import BatchToReplicate, KeyValue
+from kafkaspec.spec.storage.log_parts import changes, shown
+from kafkaspec.spec.storage.log_parts.contents import BatchToReplicate, KeyValue
 
 MAX_INDEX_BYTES = 4096
 """an index on a simulated disk is copied by each change: no history fills more"""
@@ -44,7 +45,7 @@ class RefusingDisk(SimulatedDisk):
             path,
             ("topicId", PARTITION_METADATA in path),
             ("epochs", "leader-epoch" in path),
-            ("snapshot", path.endswith(impl.SNAPSHOT)),
+            ("snapshot", path.endswith(SNAPSHOT)),
             ("roll", path.endswith(LOG)),
         )
         super().write(path, data)
@@ -240,7 +241,7 @@ class Driver(ByName):
         self, log_start: int, recovery_point: int, clean: bool, no_snapshots: bool, topic_id: str | None = None
     ) -> None:
         for name in self.disk.files(self.DIRECTORY):
-            if no_snapshots and name.endswith(impl.SNAPSHOT):
+            if no_snapshots and name.endswith(SNAPSHOT):
                 self.disk.remove(f"{self.DIRECTORY}/{name}")
         guards = self.subject.producers.guards
         self._load(clean=clean, recovery_point=recovery_point, log_start=log_start, topic_id=topic_id)

@@ -44,8 +44,8 @@ from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, KAFKA_EXCEPTI
 from kafkaspec.spec.common.segment_contents import place
 from kafkaspec.spec.storage import leader_epochs, producer_state, segment
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned
-from kafkaspec.spec.storage.unified_log import contents
-from kafkaspec.spec.storage.unified_log.changes import (
+from kafkaspec.spec.storage.log_parts import contents
+from kafkaspec.spec.storage.log_parts.changes import (
     CORRUPT_END,
     ERRORS,
     NOT_FROM_ZERO,
@@ -69,7 +69,7 @@ from kafkaspec.spec.storage.unified_log.changes import (
     truncated_fully,
     with_log_start,
 )
-from kafkaspec.spec.storage.unified_log.contents import (
+from kafkaspec.spec.storage.log_parts.contents import (
     PRODUCERS,
     Batch,
     BatchToReplicate,
@@ -96,7 +96,7 @@ from kafkaspec.spec.storage.unified_log.contents import (
     without_segments,
     without_snapshots,
 )
-from kafkaspec.spec.storage.unified_log.contracts import (
+from kafkaspec.spec.storage.log_parts.contracts import (
     appends,
     flushed_alone,
     in_service,
@@ -104,7 +104,7 @@ from kafkaspec.spec.storage.unified_log.contracts import (
     keeps_segments,
     replayable,
 )
-from kafkaspec.spec.storage.unified_log.shown import (
+from kafkaspec.spec.storage.log_parts.shown import (
     FetchDataInfo,
     LogAppendInfo,
     OffsetAndEpoch,

@@ -9,7 +9,7 @@ from kafkaspec.contract.machine import Json
 from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.producers import UNKNOWN
 from kafkaspec.spec.storage.log import machine
-from kafkaspec.spec.storage.unified_log.contents import Batch, Log
+from kafkaspec.spec.storage.log_parts.contents import Batch, Log
 
 RECORDS: list[Json] = [
     [["k0", "v"]],

@@ -24,8 +24,8 @@ from kafkaspec.models.storage import log as model
 from kafkaspec.models.storage.log import Batch, Offset, Phase
 from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.storage import log as spec
-from kafkaspec.spec.storage.unified_log.contents import Log
-from kafkaspec.spec.storage.unified_log.shown import TopicPartition
+from kafkaspec.spec.storage.log_parts.contents import Log
+from kafkaspec.spec.storage.log_parts.shown import TopicPartition
 
 Sound = UnifiedLog
 

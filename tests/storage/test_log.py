@@ -23,7 +23,7 @@ from kafkaspec.models.storage.log import MODELS
 from kafkaspec.proofs.storage.log import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage.log import machine
-from kafkaspec.spec.storage.unified_log.contents import BatchToReplicate, KeyValue, Log
+from kafkaspec.spec.storage.log_parts.contents import BatchToReplicate, KeyValue, Log
 from tests.layers import a_row_of_verify, walked
 
 # ---- the layers beside each other

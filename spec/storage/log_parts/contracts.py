@@ -12,8 +12,8 @@ from typing import TypeVar
 from icontract import ensure, require
 
 from kafkaspec.contract.machine import Refused, Step
-from kafkaspec.spec.storage.unified_log.changes import in_order, is_replayable
-from kafkaspec.spec.storage.unified_log.contents import Log
+from kafkaspec.spec.storage.log_parts.changes import in_order, is_replayable
+from kafkaspec.spec.storage.log_parts.contents import Log
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -15,7 +15,7 @@ from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.checkpoint_text import metadata_text
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.storage import leader_epochs
-from kafkaspec.spec.storage.unified_log.contents import Batch, Log, Mark, files_of, snapshot_files
+from kafkaspec.spec.storage.log_parts.contents import Batch, Log, Mark, files_of, snapshot_files
 
 
 @dataclass(frozen=True)

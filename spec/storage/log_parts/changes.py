@@ -19,8 +19,8 @@ from kafkaspec.spec.common.producers import EndedTransaction
 from kafkaspec.spec.common.segment_contents import IndexState, Segment, inactive, indexed, placed, room
 from kafkaspec.spec.storage import producer_state, transaction_index
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned
-from kafkaspec.spec.storage.unified_log import contents
-from kafkaspec.spec.storage.unified_log.contents import (
+from kafkaspec.spec.storage.log_parts import contents
+from kafkaspec.spec.storage.log_parts.contents import (
     PRODUCERS,
     Batch,
     BatchToReplicate,
@@ -44,7 +44,7 @@ from kafkaspec.spec.storage.unified_log.contents import (
     without_segments,
     without_snapshots,
 )
-from kafkaspec.spec.storage.unified_log.shown import LogAppendInfo, ProducerIdAndFirstOffset, info
+from kafkaspec.spec.storage.log_parts.shown import LogAppendInfo, ProducerIdAndFirstOffset, info
 
 APPENDING, BOUNDS, CHAPTER, FAILURES = contents.APPENDING, contents.BOUNDS, contents.CHAPTER, contents.FAILURES
 READING, ROLLING, UNIFIED_LOG, LOCAL_LOG = contents.READING, contents.ROLLING, contents.UNIFIED_LOG, contents.LOCAL_LOG
