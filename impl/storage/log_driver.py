@@ -98,7 +98,7 @@ class Driver(ByName):
         impl.NoLog: spec.NO_LOG,
     }
     log_class: type[impl.UnifiedLog] = impl.UnifiedLog
-    DIRECTORY = "logs/t-0"
+    directory = ""
     subject: impl.UnifiedLog
 
     def __init__(self) -> None:
@@ -107,18 +107,18 @@ class Driver(ByName):
     def reset(self, arguments: Mapping[str, Any]) -> None:
         first = spec.initial(**arguments)
         c = first.config
-        self.config = impl.LogConfig(
-            **c._asdict(),
-            producer_id_expiration_ms=first.producers.config.producer_id_expiration_ms,
-        )
-        self.config = replace(self.config, segment_index_bytes=min(c.segment_index_bytes, MAX_INDEX_BYTES))
+        known = c._asdict() | {"segment_index_bytes": min(c.segment_index_bytes, MAX_INDEX_BYTES)}
+        del known["compact"]  # what a cleaner goes by
+        expiration_ms = first.producers.config.producer_id_expiration_ms
+        self.config = impl.LogConfig(**known, producer_id_expiration_ms=expiration_ms)
+        self.directory = f"logs/{arguments.get('topic_partition', 't-0')}"
         self.now = first.now
         self.disk = RefusingDisk()
         self._load()
 
     def _load(self, **more: Any) -> None:
         self.later: list[tuple[int, Callable[[], None]]] = []
-        self.subject = self.log_class(self.DIRECTORY, self.disk, self.config, lambda: self.now, self._schedule, **more)
+        self.subject = self.log_class(self.directory, self.disk, self.config, lambda: self.now, self._schedule, **more)
         _ = self.subject.active.offset_index, self.subject.active.time_index
         self.disk.active = lambda: self.subject.active.path(LOG)
 
@@ -240,9 +240,9 @@ class Driver(ByName):
     def _reopen(
         self, log_start: int, recovery_point: int, clean: bool, no_snapshots: bool, topic_id: str | None = None
     ) -> None:
-        for name in self.disk.files(self.DIRECTORY):
+        for name in self.disk.files(self.directory):
             if no_snapshots and name.endswith(SNAPSHOT):
-                self.disk.remove(f"{self.DIRECTORY}/{name}")
+                self.disk.remove(f"{self.directory}/{name}")
         guards = self.subject.producers.guards
         self._load(clean=clean, recovery_point=recovery_point, log_start=log_start, topic_id=topic_id)
         self.subject.producers.guards = guards
@@ -254,8 +254,8 @@ class Driver(ByName):
         log, m = self.subject, self.subject.producers
         known = [producer_state_driver.shown(p) for _, p in sorted(m.producers.items())]
         files = {
-            n: shown.FileEntry(self.disk.size(f"{self.DIRECTORY}/{n}"))
-            for n in self.disk.files(self.DIRECTORY)
+            n: shown.FileEntry(self.disk.size(f"{self.directory}/{n}"))
+            for n in self.disk.files(self.directory)
             if ".index" not in n and ".timeindex" not in n
         }
         return encode(

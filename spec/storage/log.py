@@ -38,6 +38,7 @@ from kafkaspec.contract.numbers import (
     Timeout,
     Within,
 )
+from kafkaspec.errors import UserError
 from kafkaspec.spec.common import producers
 from kafkaspec.spec.common.checkpoint_text import ZERO_ID, canonical, is_topic_id
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, KAFKA_EXCEPTION, NO_TIMESTAMP
@@ -143,11 +144,13 @@ clause(
 SegmentSize = Annotated[int, Within(1, 2**20)]
 SegmentTime = Annotated[int, Within(1, 2**63 - 1)]
 IndexSize = Annotated[int, Within(24, 2**16)]
+MessageSize = Annotated[int, Within(1, 2**31 - 1)]
 Retention = Annotated[int, Within(-1, 2**53)]
 Delay = Annotated[int, Within(0, 10**6)]
 Messages = Annotated[int, Within(1, 2**63 - 1)]
 Trailing = Annotated[int, Within(0, 60)]
 """bytes, fewer than the header of a batch has"""
+DIRECTORY_NAME = re.compile(r"[a-zA-Z0-9._-]{1,200}-[0-9]{1,9}")
 
 
 def initial(
@@ -159,17 +162,23 @@ def initial(
     index_interval_bytes: Position = 4096,
     retention_bytes: Retention = -1,
     retention_ms: Retention = -1,
-    cleanup_policy: Literal["delete", "compact"] = "delete",
+    cleanup_policy: Literal["delete", "compact", "compact,delete"] = "delete",
     file_delete_delay_ms: Delay = 60_000,
-    max_message_bytes: SegmentSize = 1 << 20,
+    max_message_bytes: MessageSize = 1 << 20,
     flush_messages: Messages = 2**63 - 1,
     producer_id_expiration_ms: Timeout = 86_400_000,
     max_transaction_timeout_ms: Timeout = 300_000,
 ) -> Log:
-    """An empty log that begins at 0. `roll_jitter_ms` is what a segment has drawn of segment.jitter.ms."""
+    """An empty log that begins at 0. `roll_jitter_ms` is what a segment has drawn of segment.jitter.ms.
+
+    UserError unless `topic_partition` names a topic and a partition.
+    """
+    if not DIRECTORY_NAME.fullmatch(topic_partition):
+        raise UserError(f"no topic and partition, such as t-0: {topic_partition!r}")
     config = Config(
         segment_bytes, segment_ms, roll_jitter_ms, segment_index_bytes, index_interval_bytes, retention_bytes,
-        retention_ms, cleanup_policy == "delete", file_delete_delay_ms, max_message_bytes, flush_messages,
+        retention_ms, "delete" in cleanup_policy, "compact" in cleanup_policy, file_delete_delay_ms, max_message_bytes,
+        flush_messages,
     )  # fmt: skip
     state = producer_state.initial(max_transaction_timeout_ms, producer_id_expiration_ms, True)
     return Log(config, (new_segment(config, 0, state.now),), state)
@@ -215,7 +224,7 @@ def roll(state: Log) -> Step[Log, int]:
 @require(lambda producer_id, transactional: producer_id >= 0 or not transactional, "LOG-9 transactions have a producer")
 @require(few, "LOG-2 a batch of at most a thousand records")
 @require(
-    lambda state, records: state.config.delete or all(r.key is not None for r in records),
+    lambda state, records: not state.config.compact or all(r.key is not None for r in records),
     "LOG-2 in a compacted topic records have keys",
 )
 @require(lambda state: state.log_end < 2**62 - 2**32, "LOG-2 the log end stays far from the end of a long")

@@ -145,6 +145,8 @@ class Config(NamedTuple):
     retention_ms: int = -1
     delete: bool = True
     """cleanup.policy has delete"""
+    compact: bool = False
+    """it has compact"""
     file_delete_delay_ms: int = 60_000
     max_message_bytes: int = 1 << 20
     flush_messages: int = 2**63 - 1

@@ -57,10 +57,10 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * asked for its largest timestamp when it was loaded: a segment that is truncated before anybody asked forgets it.
  */
 public final class LogAdapter implements Adapter {
-    private static final TopicPartition PARTITION = new TopicPartition("t", 0);
     private static final int NEVER = Integer.MAX_VALUE;
 
     private final Scratch scratch = new Scratch("log");
+    private TopicPartition partition;
     private Path dir;
     private LogConfig config;
     private int transactionTimeoutMs;
@@ -139,7 +139,7 @@ public final class LogAdapter implements Adapter {
 
     private final class Producers extends ProducerStateManager {
         Producers() throws IOException {
-            super(PARTITION, dir.toFile(), transactionTimeoutMs, new ProducerStateManagerConfig(expirationMs, true), time);
+            super(partition, dir.toFile(), transactionTimeoutMs, new ProducerStateManagerConfig(expirationMs, true), time);
         }
 
         @Override
@@ -182,7 +182,7 @@ public final class LogAdapter implements Adapter {
     private final class Local extends LocalLog {
         Local(LogSegments segments, LoadedLogOffsets offsets) {
             super(dir.toFile(), config, segments, offsets.recoveryPoint(), offsets.nextOffsetMetadata(), new Later(), time,
-                PARTITION, failures);
+                partition, failures);
         }
 
         @Override
@@ -211,7 +211,8 @@ public final class LogAdapter implements Adapter {
     @Override
     public void init(JsonNode a) throws Exception {
         finish();
-        dir = scratch.directory("t-0");
+        partition = LocalLog.parseTopicPartitionName(new File(a.path("topicPartition").asText("t-0")));
+        dir = scratch.directory(partition.toString());
         Map<String, Object> props = new LinkedHashMap<>();
         props.put("internal.segment.bytes", a.path("segmentBytes").asInt(600));
         props.put("segment.ms", a.path("segmentMs").asLong(100_000_000));
@@ -238,10 +239,10 @@ public final class LogAdapter implements Adapter {
         failures = new LogDirFailureChannel(1);
         File directory = dir.toFile();
         LeaderEpochFileCache epochs = new LeaderEpochFileCache(
-            PARTITION, new Epochs(LeaderEpochCheckpointFile.newFile(directory)), time.scheduler);
+            partition, new Epochs(LeaderEpochCheckpointFile.newFile(directory)), time.scheduler);
         producers = new Producers();
-        LogSegments segments = new LogSegments(PARTITION);
-        LoadedLogOffsets offsets = new LogLoader(directory, PARTITION, config, time.scheduler, time, failures, clean, segments,
+        LogSegments segments = new LogSegments(partition);
+        LoadedLogOffsets offsets = new LogLoader(directory, partition, config, time.scheduler, time, failures, clean, segments,
             logStart, recoveryPoint, epochs, producers, new ConcurrentHashMap<>(), false).load();
         for (LogSegment segment : segments.values()) {
             segment.maxTimestampSoFar();
@@ -399,7 +400,7 @@ public final class LogAdapter implements Adapter {
 
     private void crash(long tornBytes) {
         try {
-            Path copy = scratch.directory("t-0");
+            Path copy = scratch.directory(partition.toString());
             try (DirectoryStream<Path> files = Files.newDirectoryStream(dir)) {
                 for (Path file : files) {
                     Files.copy(file, copy.resolve(file.getFileName()));
