@@ -518,10 +518,10 @@ class UnifiedLog:
         base, old = max(expected, self.log_end), self.active
         if old.base_offset == base:
             assert old.size == 0, "a roll onto a segment with batches"
-            self._give_up([old])
+            self._replace(old, base)
         else:
             old.become_inactive()
-        self._open(base)
+            self._open(base)
         self._set_end(self.log_end)
         self.producers.end_offset = base
         snapshot = self.producers.take_snapshot(flush=False)
@@ -553,16 +553,27 @@ class UnifiedLog:
 
     # ---- deletion
 
+    def _replace(self, old: Segment, base: int) -> None:
+        """A new segment for the only one, that goes: the log has one at every moment. [LOG-7, LOG-30, LOG-34]"""
+        paths = self._renamed(old) if old.base_offset == base else []
+        self._open(base)
+        if not paths:
+            self._give_up([old])
+        self._remove_later(paths)
+
     def _give_up(self, gone: Sequence[Segment]) -> None:
         """Take segments out of the log; their files get another name, and go later. [LOG-34]"""
-        paths = []
         for segment in gone:
             del self.segments[segment.base_offset]
-            _ = segment.offset_index, segment.time_index  # files that are opened late: there is something to rename
-            segment.rename("", DELETED)
-            paths += [segment.path(end) for end in (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)]
         self.bases = sorted(self.segments)
-        self._remove_later(paths)
+        self._remove_later([path for segment in gone for path in self._renamed(segment)])
+
+    @staticmethod
+    def _renamed(segment: Segment) -> list[str]:
+        """The files of a segment that goes, by the names that they have from now on. [LOG-34]"""
+        _ = segment.offset_index, segment.time_index  # files that are opened late: there is something to rename
+        segment.rename("", DELETED)
+        return [segment.path(end) for end in (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)]
 
     def _give_up_snapshots(self, bases: Sequence[int]) -> None:
         """[LOG-34]"""
@@ -724,8 +735,9 @@ class UnifiedLog:
 
     def _truncate_fully(self, offset: int, log_start: int | None) -> None:
         """[LOG-30]"""
-        self._give_up(list(self.segments.values()))
-        self._open(offset)
+        *others, last = (self.segments[base] for base in self.bases)
+        self._give_up(others)
+        self._replace(last, offset)
         self._cut_end(offset)
         self.epochs.clear_and_flush()
         self.producers.truncate_fully_and_start_at(offset)

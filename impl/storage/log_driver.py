@@ -50,6 +50,10 @@ class RefusingDisk(SimulatedDisk):
         )
         super().write(path, data)
 
+    def rename(self, source: str, target: str) -> None:
+        self.refuse(source, ("roll", source == self.active()))  # an empty segment, which the new one replaces
+        super().rename(source, target)
+
     def append(self, path: str, data: bytes) -> None:
         self.refuse(path, ("bytes", path.endswith(LOG)), ("txnIndex", path.endswith(TRANSACTION_INDEX)))
         super().append(path, data)
@@ -182,8 +186,14 @@ class Driver(ByName):
         data = b"".join(encoded(replace(b, records=tuple(b.records))) for b in batches)
         return self._said(self.subject.append_as_follower(data[: max(0, len(data) - missing_bytes)], leader_epoch))
 
-    def roll(self) -> int:
+    def roll(self, fail_at: str | None) -> int:
         return self.subject.roll()
+
+    def delete_old_segments(self, fail_at: str | None) -> int:
+        return self.subject.delete_old_segments()
+
+    def flush(self, force_flush_active_segment: bool, fail_at: str | None) -> None:
+        self.subject.flush(force_flush_active_segment)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> shown.OffsetAndEpoch | None:
         end = self.subject.end_offset_for_epoch(leader_epoch)

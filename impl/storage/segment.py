@@ -243,15 +243,16 @@ class Segment:
     def rename(self, old: str, new: str) -> None:
         """Put another suffix in place of the old one. [SEG-1]"""
         assert self.suffix.endswith(old)
-        suffix = self.suffix.removesuffix(old) + new
+        before, suffix = self.suffix, self.suffix.removesuffix(old) + new
         for end in (LOG, INDEX, TIME_INDEX):
-            self.disk.rename(self.path(end), f"{self.directory}/{file_name(self.base_offset, end, suffix)}")
+            source, target = (f"{self.directory}/{file_name(self.base_offset, end, s)}" for s in (before, suffix))
+            self.disk.rename(source, target)
+            self.suffix = suffix  # from the log's file on: a reader goes on in it
         for index, end in ((self._offset_index, INDEX), (self._time_index, TIME_INDEX)):
             if index is not None:
                 to = f"{self.directory}/{file_name(self.base_offset, end, suffix)}"
                 index.file = moved(index.file, to)
         self.transaction_index.rename(f"{self.directory}/{file_name(self.base_offset, TRANSACTION_INDEX, suffix)}")
-        self.suffix = suffix
 
     def _close_handlers(self) -> None:
         for index in (self._offset_index, self._time_index):

@@ -56,8 +56,8 @@ from kafkaspec.spec.storage.log_parts.changes import (
     aborted_in,
     apart,
     appended,
-    deleted,
     epochs_hold,
+    failed,
     few,
     flushed,
     has_room,
@@ -66,6 +66,7 @@ from kafkaspec.spec.storage.log_parts.changes import (
     is_readable,
     of_producer,
     replicated,
+    retained,
     rolled,
     truncated_fully,
     with_log_start,
@@ -85,14 +86,9 @@ from kafkaspec.spec.storage.log_parts.contents import (
     high_watermark_within,
     id_in_file,
     id_is_missing,
-    looked_up,
     new_segment,
     placed_high_watermark,
     placed_last_stable,
-    rebuilt,
-    size_of,
-    take_snapshot,
-    truncate_segment,
     with_high_watermark,
     without_segments,
     without_snapshots,
@@ -137,6 +133,13 @@ clause(
     LOG-9); the batches are written; the log end rises; the producer state takes the batches in; the transaction index
     is written; the first unstable offset moves; the log is flushed if flush.messages are unflushed (LOG-36).
     [{APPENDING}; {UNIFIED_LOG}]""",
+)
+
+clause(
+    """LOG-22: The log start is at most the last stable offset, that at most the high watermark, that at most the log
+    end; the recovery point is at most the log end. It is so as long as the log start and the high watermark stand
+    between batches: within one LOG-18 can take the high watermark and the last stable offset below the log start.
+    [{BOUNDS}; KAFKA-9491, KAFKA-12153]""",
 )
 
 
@@ -188,16 +191,19 @@ machine: Machine[Log] = Machine("log", initial, observe)
 
 
 # ---- rolling ---------------------------------------------------------------------------------------------------------
-@machine.operation("roll", "LOG-6", "LOG-7")
+@machine.operation("roll", "LOG-6", "LOG-7", "LOG-37")
 @in_service
 @keeps_order
 @keeps_segments
 @ensure(lambda state, result: result.state.log_end == state.log_end, "LOG-6 the log end stays")
-@ensure(lambda result: result.result == result.state.active.base_offset, "LOG-6 the new segment's base offset")
-def roll(state: Log) -> Step[Log, int]:
+@ensure(
+    lambda result: isinstance(result.result, Refused) or result.result == result.state.active.base_offset,
+    "LOG-6 the new segment's base offset",
+)
+def roll(state: Log, fail_at: Literal["roll"] | None = None) -> Step[Log, int]:
     """A new active segment: its base offset."""
-    after = rolled(state, 0)
-    return Step(after, after.active.base_offset)
+    after = rolled(state, 0, fail_at)
+    return Step(after, OUT_OF_SERVICE if after.offline else after.active.base_offset)
 
 
 # ---- appends ---------------------------------------------------------------------------------------------------------
@@ -255,7 +261,7 @@ def append_as_leader(
     state = id_in_file(state, fail_at)
     if id_is_missing(state):
         return Step(state, OUT_OF_SERVICE)
-    size = size_of(records)
+    size = contents.size_of(records)
     if base_offset != 0:
         return Step(state, NOT_FROM_ZERO)
     if size > state.config.max_message_bytes:
@@ -285,7 +291,7 @@ def append_end_txn_marker(
     state = id_in_file(state, fail_at)
     if id_is_missing(state):
         return Step(state, OUT_OF_SERVICE)
-    size = size_of((), control=True)
+    size = contents.size_of((), control=True)
     if size > state.config.max_message_bytes:
         return Step(state, RECORD_TOO_LARGE)
     if state.offline:
@@ -500,10 +506,10 @@ def truncate_to(state: Log, offset: Offset) -> Step[Log, bool]:
         return Step(truncated_fully(state, offset, None), True)
     gone = [s for s in state.segments if s.base_offset > offset]
     after = without_segments(state, gone)
-    cut = truncate_segment(replace(after.active, now=state.now), offset).state
+    cut = contents.truncate_segment(replace(after.active, now=state.now), offset).state
     after = replace(after.with_active(cut), log_end=offset, recovery_point=min(state.recovery_point, offset))
     after = epochs_cut(without_snapshots(after, [s.base_offset for s in gone]), end=offset)
-    after = rebuilt(replace(after, log_start=min(offset, state.log_start)), offset)
+    after = contents.rebuilt(replace(after, log_start=min(offset, state.log_start)), offset)
     return Step(high_watermark_within(after), True)
 
 
@@ -527,8 +533,7 @@ def truncate_fully_and_start_at(state: Log, offset: Offset, log_start_offset: Of
     return truncated_fully(state, offset, log_start_offset)
 
 
-@machine.operation("deleteOldSegments", "LOG-39", "LOG-33", "LOG-34")
-@states(without={"LOG-39": ONE_CALL})
+@machine.operation("deleteOldSegments", "LOG-39", "LOG-33", "LOG-34", "LOG-37")
 @in_service
 @keeps_order
 @keeps_segments
@@ -538,40 +543,22 @@ def truncate_fully_and_start_at(state: Log, offset: Offset, log_start_offset: Of
     "LOG-33 nothing above the high watermark goes",
 )
 @ensure(lambda state, result: result.state.log_end == state.log_end, "LOG-33 the log end stays")
-def delete_old_segments(state: Log) -> Step[Log, Count]:
-    """Retention: how many segments were deleted.
-
-    LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete and the log has
-    at least retention.bytes, as many from the first on as leave at least retention.bytes; then, with that policy, those
-    whose largest timestamp is more than retention.ms ago. A limit of -1 deletes nothing. [{CHAPTER}, 'Configuration
-    reference'; {UNIFIED_LOG}; KIP-107; KAFKA-7400]
-    """
-    start = state.log_start
-    bases = [s.base_offset for s in state.segments]
-    log, count = deleted(state, lambda n: n + 1 < len(bases) and bases[n + 1] <= start)
-    if not state.config.delete:
-        return Step(log, count)
-    if 0 <= state.config.retention_bytes <= log.size:
-        over = log.size - state.config.retention_bytes
-        sizes = [s.size for s in log.segments]
-        log, more = deleted(log, lambda n: sum(sizes[: n + 1]) <= over)
-        count += more
-    if state.config.retention_ms >= 0:
-        largest = [s.largest.timestamp for s in log.segments]
-        limit = state.now - state.config.retention_ms
-        log, more = deleted(log, lambda n: 0 <= largest[n] < limit)
-        count += more
-    return Step(log, count)
+def delete_old_segments(state: Log, fail_at: Literal["roll", "snapshot"] | None = None) -> Step[Log, Count]:
+    """Retention: how many segments were deleted. `fail_at`: what the disk refuses, if the log has to roll."""
+    log, count = retained(state, fail_at)
+    return Step(log, OUT_OF_SERVICE if log.offline else count)
 
 
-@machine.operation("flush", "LOG-35")
+@machine.operation("flush", "LOG-35", "LOG-37")
 @ensure(
     lambda state, result: (
-        isinstance(result, Refused) or result.recovery_point == max(state.recovery_point, state.log_end)
+        result.state.recovery_point == state.recovery_point
+        if isinstance(result.result, Refused)
+        else result.state.recovery_point == max(state.recovery_point, state.log_end)
     ),
-    "LOG-35 to the log end",
+    "LOG-35 to the log end, if it was flushed",
 )
-def flush(state: Log, force_flush_active_segment: bool) -> Log | Refused:
+def flush(state: Log, force_flush_active_segment: bool, fail_at: Literal["flush"] | None = None) -> Step[Log, None]:
     """All of the log outlives a crash.
 
     LOG-35: The recovery point is the offset below which everything was flushed. It rises by a flush alone, after it, to
@@ -579,7 +566,12 @@ def flush(state: Log, force_flush_active_segment: bool) -> Log | Refused:
     falls to where the log is cut. A stop that is not clean leaves it as it was checkpointed. [{BOUNDS}; {LOCAL_LOG};
     KAFKA-10101]
     """
-    return OUT_OF_SERVICE if state.offline else flushed(state, state.log_end)
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
+    there_is_something = state.log_end + force_flush_active_segment > state.recovery_point
+    if fail_at == "flush" and there_is_something and state.active.batches:
+        return failed(state)
+    return Step(flushed(state, state.log_end), None)
 
 
 @machine.operation("advance", "LOG-34", kind="time")
@@ -649,7 +641,9 @@ def read(
     if first is None or offset > state.log_end:
         return Step(state, NOT_IN_THE_LOG)
     if offset >= bound.offset:
-        return Step(state, nothing_at(bound if offset == bound.offset else looked_up(state, offset), committed))
+        return Step(
+            state, nothing_at(bound if offset == bound.offset else contents.looked_up(state, offset), committed)
+        )
     for n, s in enumerate(state.segments[first:], first):
         at = place(s, offset)
         if max_length < 0:
@@ -737,7 +731,7 @@ def close_and_reopen(
     a recovery point at the log end; the high watermark is the log start until somebody says another one. [{CHAPTER},
     'Crash recovery & startup: LogLoader'; {UNIFIED_LOG}]
     """
-    closed = replace(id_in_file(state, None), producers=take_snapshot(state.producers))
+    closed = replace(id_in_file(state, None), producers=contents.take_snapshot(state.producers))
     after = contents.loaded(closed, True, recovery_point, log_start_offset, 0, producer_snapshots_deleted)
     if topic_id is None or topic_id == after.topic_id:
         return Step(after, None)

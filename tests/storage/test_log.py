@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,18 @@ from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Outside, Refused, Step
 from kafkaspec.contract.recording import manifest
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
+from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage import log_driver
 from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
-from kafkaspec.impl.storage.segment import CorruptRecord, headers
+from kafkaspec.impl.storage.segment import CorruptRecord, Header, headers
+from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.judge.check import check
+from kafkaspec.lockstep.walk import draw, draw_init
 from kafkaspec.models.storage.log import MODELS
 from kafkaspec.proofs.storage.log import PROOFS
 from kafkaspec.prove.proof import Proof
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage.log import machine
 from kafkaspec.spec.storage.log_parts.contents import BatchToReplicate, KeyValue, Log
 from tests.layers import a_row_of_verify, walked
@@ -483,6 +490,47 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: 
     assert more in (0, 2)
 
 
+@pytest.mark.clause("LOG-37")
+@pytest.mark.clause("LOG-7")
+def test_a_roll_that_fails_leaves_the_segment() -> None:
+    """An empty one, which the new one would replace, too: the log has an active segment whatever fails."""
+    for records, more in (([], {"segment_index_bytes": 24}), ([A], {})):
+        h = History(**more)
+        for r in records:
+            h.leader(r)
+        assert h("roll", fail_at="roll").clause == "LOG-37"
+        assert (h.bases, h.log.removed, h.log.offline) == ([0], {}, True)
+        h("crashAndReopen", log_start_offset=0, recovery_point=0)
+        assert h("roll") == len(records)
+
+
+@pytest.mark.clause("LOG-37")
+@pytest.mark.clause("LOG-33")
+def test_retention_that_cannot_roll_deletes_nothing() -> None:
+    for effect, bases in (("roll", [0]), ("snapshot", [0, 1])):
+        h = History(retention_ms=0)
+        h.leader(timestamp=5)
+        h("updateHighWatermark", offset=1)
+        assert h("deleteOldSegments", fail_at=effect).clause == "LOG-37"
+        assert (h.bases, h.log.log_start, h.log.removed) == (bases, 0, {})
+
+
+@pytest.mark.clause("LOG-37")
+@pytest.mark.clause("LOG-35")
+def test_a_flush_that_fails_leaves_the_recovery_point() -> None:
+    h = History()
+    assert h("flush", force_flush_active_segment=True, fail_at="flush") is None  # there is nothing to flush
+    h.leader()
+    assert h("flush", force_flush_active_segment=False, fail_at="flush").clause == "LOG-37"
+    assert h.log.recovery_point == 0
+    h = History()
+    h.leader()
+    h("flush", force_flush_active_segment=False)
+    assert h("flush", force_flush_active_segment=False, fail_at="flush") is None
+    assert h("flush", force_flush_active_segment=True, fail_at="flush").clause == "LOG-37"
+    assert h.log.recovery_point == 1
+
+
 @pytest.mark.clause("LOG-42")
 def test_a_log_that_was_closed_is_as_it_was_but_for_its_high_watermark() -> None:
     h = History(segment_bytes=600)
@@ -696,6 +744,101 @@ def test_readers_between_any_two_writes_see_no_gap() -> None:
     for _ in writes(log):
         disk.look = look
     assert looks > 40
+
+
+class ReadDisk(log_driver.RefusingDisk):
+    """A disk that has somebody look before each write, and is not asked what that changes."""
+
+    look: Callable[[], None] = staticmethod(lambda: None)
+    looks = 0
+
+    def _step(self, path: str) -> None:
+        ReadDisk.looks, look = ReadDisk.looks + 1, ReadDisk.look
+        ReadDisk.look = staticmethod(lambda: None)
+        look()
+        ReadDisk.look = staticmethod(look)
+        super()._step(path)
+
+
+class Reader(UnifiedLog):
+    """A log as a reader has it, whose look-ups of places are its own."""
+
+    def _set_high_watermark(self, place: impl.Place) -> None:
+        self.high_watermark = place
+
+
+def given(log: UnifiedLog, isolation: str) -> list[tuple[Header, list[AbortedTxn]]]:
+    """The batches that a reader is given from the log start on, each with the aborted transactions it is told of."""
+    reader, out = copy.copy(log), []
+    reader.__class__ = Reader
+    at = log.log_start
+    try:
+        while (found := reader.read(at, 10_000, isolation, True)).records:
+            out += [(h, found.aborted or []) for h in headers(found.records)]
+            at = out[-1][0].last_offset + 1
+    except impl.OffsetOutOfRange:
+        pass
+    except StorageError as e:
+        raise AssertionError("a reader is told that the disk failed") from e
+    return out
+
+
+def whole(log: Log) -> set[tuple[int, int, int]]:
+    return {(b.base_offset, b.last_offset, b.size) for s in log.segments for b in s.batches}
+
+
+def looked(log: UnifiedLog, before: Log, after: Log) -> None:
+    """Of what was there before a call or is there after it, readers between its writes are given whole batches, and all
+    that stays; committed readers nothing undecided, and nothing aborted that they are not told of."""
+    if log.offline or any(x.segments[0].base_offset > x.log_start for x in (before, after)):  # nothing is read there
+        return
+    assert log.bases
+    every = [h for h, _ in given(log, "LOG_END")]
+    seen = [(h.base_offset, h.last_offset, h.size) for h in every]
+    assert set(seen) <= whole(before) | whole(after)
+    assert seen == sorted(set(seen))
+    assert {b for b in whole(before) & whole(after) if b[1] >= log.log_start} <= set(seen)
+    assert [b for b in seen if b not in whole(before) and b[1] >= log.log_end] == []
+    replicated = [h for h, _ in given(log, "HIGH_WATERMARK")]
+    assert [h for h in replicated if h.base_offset >= log.high_watermark.offset] == []
+    opened = before.producers.opened.items() & after.producers.opened.items()
+    aborted = {e for s in before.segments for e in s.aborted}
+    for h, told in given(log, "TXN_COMMITTED"):
+        if h.attributes & TRANSACTIONAL and not h.attributes & CONTROL:
+            assert not any(p == h.producer_id and first <= h.base_offset for first, p in opened)
+            of_it = [e for e in aborted if e.producer_id == h.producer_id and e.first_offset <= h.base_offset]
+            for e in of_it:
+                if h.base_offset < e.last_offset:
+                    assert any((t.producer_id, t.first_offset) == (e.producer_id, e.first_offset) for t in told)
+
+
+@pytest.mark.clause("LOG-1")
+@pytest.mark.clause("LOG-7")
+@pytest.mark.clause("LOG-24")
+@pytest.mark.clause("LOG-30")
+@pytest.mark.clause("LOG-33")
+def test_readers_between_the_writes_of_random_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_driver, "RefusingDisk", ReadDisk)
+    monkeypatch.setattr(ReadDisk, "looks", 0)
+    operations = [op for op in machine.operations.values() if op.kind not in ("restart", "crash")]
+    operations += [machine.find(n) for n in ("appendAsLeader", "appendEndTxnMarker", "updateHighWatermark")] * 8
+    for seed in range(15):
+        rng = random.Random(seed)
+        driver, init = log_driver.Driver(), draw_init(machine, rng.choice)
+        driver.reset(init)
+        state = machine.initial(**init)
+        for _ in range(250):
+            op = rng.choice(operations)
+            arguments = draw(machine, op, state, rng.choice)
+            step = None if arguments is None else machine.apply(state, op.name, arguments, contracts=False)
+            if arguments is None or not isinstance(step, Step):
+                continue
+            ReadDisk.look = staticmethod(partial(looked, driver.subject, state, step.state))
+            assert outcome(driver.apply(op.name, arguments)) == outcome(step.result)
+            ReadDisk.look = staticmethod(lambda: None)
+            state = step.state
+        assert driver.observe() == machine.observe(state)
+    assert ReadDisk.looks > 1000
 
 
 @pytest.mark.clause("LOG-37")

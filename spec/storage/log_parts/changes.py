@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import dropwhile, pairwise
+from typing import Any
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, not_modelled, states
 from kafkaspec.contract.codec import replace
@@ -127,7 +128,7 @@ def has_room(log: Log, new: Sequence[Batch]) -> bool:
 
 
 @states()
-def failed(log: Log) -> Step[Log, LogAppendInfo]:
+def failed(log: Log) -> Step[Log, Any]:
     """The log after an effect that the disk refused.
 
     LOG-37: If the disk refuses an effect, the call ends there with a storage error: what was done before it stays, and
@@ -359,8 +360,9 @@ def deletable(log: Log, delete: Callable[[int], bool]) -> list[int]:
 
 
 @states()
-def deleted(log: Log, delete: Callable[[int], bool]) -> tuple[Log, int]:
-    """The log without the segments that a policy has deleted, and how many those are.
+def deleted(log: Log, delete: Callable[[int], bool], fails: Effect | None) -> tuple[Log, int]:
+    """The log without the segments that a policy has deleted, and how many those are; out of service, and with all of
+    them, if it has to roll and the disk refuses that.
 
     LOG-33: Segments are deleted from the first on, each only if all of it lies below the high watermark; an empty
     active segment is not. If all would go, the log rolls first. The log start rises to the first segment that is left
@@ -371,12 +373,41 @@ def deleted(log: Log, delete: Callable[[int], bool]) -> tuple[Log, int]:
         return log, 0
     gone = log.segments[: len(found)]
     if len(gone) == len(log.segments):
-        log = rolled(log, 0)
+        log = rolled(log, 0, fails)
+        if log.offline:
+            return log, 0
         gone = log.segments[:-1]
     first = log.segments[len(gone)].base_offset
     if first > log.log_start:
         log = with_log_start(log, first)
     return without_snapshots(without_segments(log, gone), [s.base_offset for s in gone]), len(gone)
+
+
+@states(without=ONE_CALL)
+def retained(log: Log, fails: Effect | None) -> tuple[Log, int]:
+    """The log after retention, and how many segments it deleted.
+
+    LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete and the log has
+    at least retention.bytes, as many from the first on as leave at least retention.bytes; then, with that policy, those
+    whose largest timestamp is more than retention.ms ago. A limit of -1 deletes nothing. [{CHAPTER}, 'Configuration
+    reference'; {UNIFIED_LOG}; KIP-107; KAFKA-7400]
+    """
+    start = log.log_start
+    bases = [s.base_offset for s in log.segments]
+    log, count = deleted(log, lambda n: n + 1 < len(bases) and bases[n + 1] <= start, fails)
+    if not log.config.delete:
+        return log, count
+    if 0 <= log.config.retention_bytes <= log.size:
+        over = log.size - log.config.retention_bytes
+        sizes = [s.size for s in log.segments]
+        log, more = deleted(log, lambda n: sum(sizes[: n + 1]) <= over, fails)
+        count += more
+    if log.config.retention_ms >= 0 and not log.offline:
+        largest = [s.largest.timestamp for s in log.segments]
+        limit = log.now - log.config.retention_ms
+        log, more = deleted(log, lambda n: 0 <= largest[n] < limit, fails)
+        count += more
+    return log, count
 
 
 @states(without=A_QUESTION)
@@ -431,12 +462,8 @@ def between_batches(log: Log) -> bool:
     return True
 
 
-@states()
 def in_order(log: Log) -> bool:
-    """LOG-22: The log start is at most the last stable offset, that at most the high watermark, that at most the log
-    end; the recovery point is at most the log end. It is so as long as the log start and the high watermark stand
-    between batches: within one LOG-18 can take the high watermark and the last stable offset below the log start.
-    [{BOUNDS}; KAFKA-9491, KAFKA-12153]"""
+    """Whether the offsets are in order (LOG-22)."""
     return log.last_stable <= log.high_watermark.offset <= log.log_end and (
         log.log_start <= log.last_stable or not between_batches(log)
     )
