@@ -420,7 +420,7 @@ def maybe_increment_high_watermark(state: Log, offset: Offset) -> Step[Log, int 
     return Step(with_high_watermark(state, Mark(offset)), before) if offset > before else Step(state, None)
 
 
-@machine.operation("maybeIncrementLogStartOffset", "LOG-32")
+@machine.operation("maybeIncrementLogStartOffset", "LOG-32", "LOG-22")
 @keeps_order
 @flushed_alone
 @ensure(
@@ -470,7 +470,7 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
 
 
 # ---- truncation, deletion --------------------------------------------------------------------------------------------
-@machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31")
+@machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31", "LOG-22")
 @states(without={"LOG-29": ONE_CALL})
 @replayable
 @keeps_order
@@ -513,7 +513,7 @@ def truncate_to(state: Log, offset: Offset) -> Step[Log, bool]:
     return Step(high_watermark_within(after), True)
 
 
-@machine.operation("truncateFullyAndStartAt", "LOG-30")
+@machine.operation("truncateFullyAndStartAt", "LOG-30", "LOG-22")
 @in_service
 @require(
     lambda offset, log_start_offset: log_start_offset is None or log_start_offset <= offset,

@@ -334,6 +334,12 @@ def _watermark_stays(self: UnifiedLog, offset: int, log_start: int | None) -> No
         self._set_high_watermark(before)
 
 
+def _old_goes_first(self: UnifiedLog, old: Segment, base: int) -> None:
+    """For a moment the log has no segment."""
+    self._give_up([old])
+    self._open(base)
+
+
 def _forgets_producers(self: UnifiedLog, end: int) -> None:
     m = self.producers
     m._forget()
@@ -695,6 +701,12 @@ MUTANTS: list[Mutant] = [
         "a full truncation leaves the high watermark",
         _log(_truncate_fully=_watermark_stays),
         "KAFKA-9491",
+    ),
+    of_impl(
+        "the old one goes first",
+        "LOG-7 LOG-30",
+        "the only segment goes before the new one is there",
+        _log(_replace=_old_goes_first),
     ),
     of_impl(
         "producers are forgotten", "LOG-31", "a truncation forgets the producers", _log(_rebuild=_forgets_producers)

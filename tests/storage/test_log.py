@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from kafkaspec.contract.history import outcome
@@ -21,7 +23,7 @@ from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage import log_driver
 from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
-from kafkaspec.impl.storage.segment import CorruptRecord, Header, headers
+from kafkaspec.impl.storage.segment import LOG, CorruptRecord, Header, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.walk import draw, draw_init
@@ -31,6 +33,7 @@ from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage.log import machine
 from kafkaspec.spec.storage.log_parts.contents import BatchToReplicate, KeyValue, Log
+from tests.kafka import run_class
 from tests.layers import a_row_of_verify, walked
 
 # ---- the layers beside each other
@@ -909,3 +912,70 @@ def test_real_files(tmp_path: Path) -> None:
     log.close()
     again = UnifiedLog(str(tmp_path / "t-0"), RealDisk(), config, lambda: 0, lambda _, task: task())
     assert keys(again) == [f"k{n}" for n in range(20)]
+
+
+# ---- Kafka opens what impl wrote
+def opened_by_kafka(driver: log_driver.Driver, folder: Path, log_start: int, clean: bool, c: LogConfig) -> Any:
+    """What Kafka finds in the files of the simulated disk."""
+    for name, file in driver.disk.names.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content)
+    numbers = [log_start, str(clean).lower(), c.index_interval_bytes, c.segment_index_bytes, driver.now]
+    return orjson.loads(run_class("kafkaspec.target.OpenLog", str(folder / driver.directory), *map(str, numbers)))
+
+
+@pytest.mark.deep
+@pytest.mark.clause("LOG-42")
+@pytest.mark.clause("LOG-43")
+@pytest.mark.parametrize("clean", [True, False])
+def test_kafka_opens_random_logs_of_impl(tmp_path: Path, clean: bool) -> None:
+    """With equal offsets, segments, epochs, producers and aborted transactions; after a crash, which perhaps tore the
+    last batch, it recovers the same."""
+    seen: Counter[str] = Counter()
+    operations = [op for op in machine.operations.values() if op.name not in ("advance", "truncateFullyAndStartAt")]
+    operations += [machine.find(n) for n in ("appendAsLeader", "appendEndTxnMarker", "updateHighWatermark")] * 40
+    for seed in range(20):
+        rng = random.Random(seed)
+        driver = log_driver.Driver()
+        init = draw_init(machine, rng.choice) | {"producer_id_expiration_ms": 86_400_000}  # as what opens it has
+        driver.reset(init)
+        state = machine.initial(**init)
+        for _ in range(250):
+            op = rng.choice(operations)
+            arguments = draw(machine, op, state, rng.choice)
+            step = None if arguments is None else machine.apply(state, op.name, arguments)
+            if arguments is not None and isinstance(step, Step) and not step.state.offline:
+                driver.apply(op.name, arguments)
+                state = step.state
+        stop = {"log_start_offset": state.log_start, "recovery_point": state.log_start, "last_shutdown_clean": clean}
+        active = driver.subject.active
+        torn = 0 if clean else rng.choice([0, min(active.size, 1), min(active.size, 90)])
+        left = machine.apply(state, "closeAndReopen" if clean else "crashAndReopen", stop | {"torn_bytes": torn})
+        if not isinstance(left, Step):
+            continue
+        if clean:
+            driver.subject.close()
+        driver.disk.truncate(active.path(LOG), active.size - torn)
+        shown = machine.observe(left.state)
+        found = opened_by_kafka(driver, tmp_path / str(seed), state.log_start, clean, driver.config)
+        assert (found["logStart"], found["logEnd"]) == (shown["logStartOffset"], shown["logEndOffset"])
+        assert found["segments"] == [[s["baseOffset"], s["size"]] for s in shown["segments"]]
+        assert found["epochs"] == [[*e] for e in shown["leaderEpochs"]]
+        assert found["aborted"] == [[*t] for t in shown["abortedTxns"]]
+        assert found["producers"] == [producer(p) for p in sorted(shown["producers"], key=lambda p: p["producerId"])]
+        seen += Counter({k: len(v) for k, v in found.items() if isinstance(v, list)})
+    assert min(seen[k] for k in ("segments", "epochs", "aborted", "producers")) > 10, seen
+
+
+def producer(p: Any) -> list[int]:
+    """What Kafka is asked of one: -1 without an open transaction, and without a batch."""
+    opened, last = p["currentTxnFirstOffset"], p["batches"][-1][3] if p["batches"] else -1
+    return [
+        p["producerId"],
+        p["epoch"],
+        p["coordinatorEpoch"],
+        p["lastTimestamp"],
+        -1 if opened is None else opened,
+        last,
+    ]
