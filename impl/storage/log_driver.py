@@ -189,6 +189,12 @@ class Driver(ByName):
     def roll(self, fail_at: str | None) -> int:
         return self.subject.roll()
 
+    def truncate_to(self, offset: int, fail_at: str | None) -> bool:
+        return self.subject.truncate_to(offset)
+
+    def truncate_fully_and_start_at(self, offset: int, log_start: int | None, fail_at: str | None) -> None:
+        self.subject.truncate_fully_and_start_at(offset, log_start)
+
     def delete_old_segments(self, fail_at: str | None) -> int:
         return self.subject.delete_old_segments()
 

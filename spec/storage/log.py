@@ -68,6 +68,7 @@ from kafkaspec.spec.storage.log_parts.changes import (
     replicated,
     retained,
     rolled,
+    truncated,
     truncated_fully,
     with_log_start,
 )
@@ -82,16 +83,12 @@ from kafkaspec.spec.storage.log_parts.contents import (
     Mark,
     Timestamp,
     batch_of,
-    epochs_cut,
-    high_watermark_within,
     id_in_file,
     id_is_missing,
     new_segment,
     placed_high_watermark,
     placed_last_stable,
     with_high_watermark,
-    without_segments,
-    without_snapshots,
 )
 from kafkaspec.spec.storage.log_parts.contracts import (
     appends,
@@ -100,6 +97,7 @@ from kafkaspec.spec.storage.log_parts.contracts import (
     keeps_order,
     keeps_segments,
     replayable,
+    truncates_in_order,
 )
 from kafkaspec.spec.storage.log_parts.shown import (
     FetchDataInfo,
@@ -138,8 +136,8 @@ clause(
 clause(
     """LOG-22: The log start is at most the last stable offset, that at most the high watermark, that at most the log
     end; the recovery point is at most the log end. It is so as long as the log start and the high watermark stand
-    between batches: within one LOG-18 can take the high watermark and the last stable offset below the log start.
-    [{BOUNDS}; KAFKA-9491, KAFKA-12153]""",
+    between batches: within one LOG-18 can take the high watermark and the last stable offset below the log start. A
+    truncation that fails (LOG-37) leaves a high watermark above the log end. [{BOUNDS}; KAFKA-9491, KAFKA-12153]""",
 )
 
 
@@ -470,10 +468,10 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
 
 
 # ---- truncation, deletion --------------------------------------------------------------------------------------------
-@machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31", "LOG-22")
+@machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31", "LOG-22", "LOG-37")
 @states(without={"LOG-29": ONE_CALL})
 @replayable
-@keeps_order
+@truncates_in_order
 @keeps_segments
 @flushed_alone
 @ensure(
@@ -486,7 +484,7 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
     lambda result: all(b.last_offset < result.state.log_end for s in result.state.segments for b in s.batches),
     "LOG-28 no batch reaches beyond the log end",
 )
-def truncate_to(state: Log, offset: Offset) -> Step[Log, bool]:
+def truncate_to(state: Log, offset: Offset, fail_at: Literal["snapshot"] | None = None) -> Step[Log, bool]:
     """The log is cut where it parts from the leader's: whether there was something to cut.
 
     LOG-28: A truncation to an offset below the log end deletes the segments that begin above it, and cuts the last one
@@ -501,36 +499,38 @@ def truncate_to(state: Log, offset: Offset) -> Step[Log, bool]:
     if state.offline:
         return Step(state, OUT_OF_SERVICE)
     if offset >= state.log_end:
-        return Step(epochs_cut(state, end=state.log_end), False)
-    if state.segments[0].base_offset > offset:
-        return Step(truncated_fully(state, offset, None), True)
-    gone = [s for s in state.segments if s.base_offset > offset]
-    after = without_segments(state, gone)
-    cut = contents.truncate_segment(replace(after.active, now=state.now), offset).state
-    after = replace(after.with_active(cut), log_end=offset, recovery_point=min(state.recovery_point, offset))
-    after = epochs_cut(without_snapshots(after, [s.base_offset for s in gone]), end=offset)
-    after = contents.rebuilt(replace(after, log_start=min(offset, state.log_start)), offset)
-    return Step(high_watermark_within(after), True)
+        return Step(contents.epochs_cut(state, end=state.log_end), False)
+    after = truncated(state, offset, fail_at)
+    return Step(after, OUT_OF_SERVICE if after.offline else True)
 
 
-@machine.operation("truncateFullyAndStartAt", "LOG-30", "LOG-22")
+@machine.operation("truncateFullyAndStartAt", "LOG-30", "LOG-22", "LOG-37")
 @in_service
 @require(
     lambda offset, log_start_offset: log_start_offset is None or log_start_offset <= offset,
     "LOG-22 the log does not end below its start",
 )
-@keeps_order
+@truncates_in_order
 @keeps_segments
-@ensure(lambda offset, result: result.log_end == offset == result.high_watermark.offset, "LOG-30 it ends there")
-@ensure(lambda result: not any(s.batches for s in result.segments) and not result.epochs, "LOG-30 nothing is left")
-def truncate_fully_and_start_at(state: Log, offset: Offset, log_start_offset: Offset | None = None) -> Log:
+@ensure(
+    lambda offset, result: result.state.offline or result.state.end.offset == offset == result.state.last_stable,
+    "LOG-30 it ends there",
+)
+@ensure(
+    lambda result: not any(s.batches for s in result.state.segments) and not result.state.epochs,
+    "LOG-30 nothing is left",
+)
+def truncate_fully_and_start_at(
+    state: Log, offset: Offset, log_start_offset: Offset | None = None, fail_at: Literal["snapshot"] | None = None
+) -> Step[Log, None]:
     """The follower's log lies outside the leader's.
 
     LOG-30: A full truncation deletes all segments, leader epochs, producers and snapshots. The log then ends at the
     given offset, which is its high watermark, and begins there, or at the log start that was given. The new segment is
     there before the last old one goes. [{LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-9491]
     """
-    return truncated_fully(state, offset, log_start_offset)
+    after = truncated_fully(state, offset, log_start_offset, fail_at)
+    return Step(after, OUT_OF_SERVICE if after.offline else None)
 
 
 @machine.operation("deleteOldSegments", "LOG-39", "LOG-33", "LOG-34", "LOG-37")

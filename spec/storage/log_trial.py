@@ -194,6 +194,8 @@ machine.candidates |= {
     "roll:fail_at": lambda _: [*SELDOM, "roll"],
     "deleteOldSegments:fail_at": lambda _: [*SELDOM, "roll", "snapshot"],
     "flush:fail_at": lambda _: [*SELDOM, "flush"],
+    "truncateTo:fail_at": lambda _: [*SELDOM, "snapshot"],
+    "truncateFullyAndStartAt:fail_at": lambda _: [*SELDOM, "snapshot"],
     "appendAsFollower:base_offset": lambda s: [s.log_end + d for d in (0, 0, 4, 2**31)] + [max(0, s.log_end - 2)],
     "batch_leader_epoch": _epochs,
     "batches": _fetched,

@@ -519,6 +519,21 @@ def test_retention_that_cannot_roll_deletes_nothing() -> None:
 
 
 @pytest.mark.clause("LOG-37")
+@pytest.mark.clause("LOG-22")
+def test_a_truncation_that_fails_leaves_the_high_watermark_above_the_log() -> None:
+    h = History(segment_bytes=1000)
+    for _ in range(3):
+        h.leader(LONG)
+    h("updateHighWatermark", offset=3)
+    assert h("truncateTo", offset=1, fail_at="snapshot").clause == "LOG-37"
+    assert (h.log.log_end, h.log.high_watermark.offset, list(h.log.producers.snapshots)) == (1, 3, [])
+    h("crashAndReopen", log_start_offset=0, recovery_point=0)
+    assert (h.log.log_end, h.log.high_watermark.offset) == (1, 0)
+    assert h("truncateFullyAndStartAt", offset=9, log_start_offset=0, fail_at="snapshot").clause == "LOG-37"
+    assert (h.bases, h.log.log_end, h.log.high_watermark.offset) == ([9], 9, 0)
+
+
+@pytest.mark.clause("LOG-37")
 @pytest.mark.clause("LOG-35")
 def test_a_flush_that_fails_leaves_the_recovery_point() -> None:
     h = History()
@@ -805,7 +820,7 @@ def looked(log: UnifiedLog, before: Log, after: Log) -> None:
     replicated = [h for h, _ in given(log, "HIGH_WATERMARK")]
     assert [h for h in replicated if h.base_offset >= log.high_watermark.offset] == []
     opened = before.producers.opened.items() & after.producers.opened.items()
-    aborted = {e for s in before.segments for e in s.aborted}
+    aborted = {e for s in before.segments for e in s.aborted} & {e for s in after.segments for e in s.aborted}
     for h, told in given(log, "TXN_COMMITTED"):
         if h.attributes & TRANSACTIONAL and not h.attributes & CONTROL:
             assert not any(p == h.producer_id and first <= h.base_offset for first, p in opened)
@@ -866,6 +881,34 @@ def test_a_disk_that_refuses_any_write_takes_the_log_out_of_service() -> None:
             log.append_as_leader(batch("x"), 9)
         again = opened(disk.crash(lambda _: True, lambda f: f.content), clean=False, recovery_point=0)
         assert keys(again) == [f"k{n}" for n in range(again.log_start, again.log_end)]
+
+
+@pytest.mark.clause("LOG-37")
+def test_a_segment_that_cannot_be_read_takes_the_log_out_of_service_and_loses_nothing() -> None:
+    disk = SimulatedDisk()
+    log = opened(disk)
+    for n in range(5):
+        log.append_as_leader(batch(f"k{n}"), 0)
+    assert len(log.bases) > 1
+    disk.broken = {log.segments[0].path(LOG)}
+    with pytest.raises(StorageError):
+        log.read(0, 1000, "LOG_END", True)
+    disk.broken = set()
+    with pytest.raises(StorageError):
+        log.append_as_leader(batch("x"), 0)
+    assert keys(opened(disk, clean=False)) == [f"k{n}" for n in range(5)]
+
+
+@pytest.mark.clause("LOG-43")
+def test_what_is_no_file_of_a_log_stays_where_it_is() -> None:
+    disk = SimulatedDisk()
+    opened(disk).append_as_leader(batch("k0"), 0)
+    foreign = {f"logs/t-0/{name}": b"of somebody" for name in ("readme.txt", "core", "x.log.bak", ".hidden")}
+    for name, content in foreign.items():
+        disk.write(name, content)
+    for clean in (True, False):
+        assert keys(opened(disk, clean=clean)) == ["k0"]
+    assert {name: disk.read(name) for name in foreign} == foreign
 
 
 @pytest.mark.clause("LOG-44")

@@ -331,8 +331,21 @@ def with_log_start(log: Log, offset: int) -> Log:
     return unstable(replace(after, producers=producer_state.with_log_start(after.producers, offset)))
 
 
-def truncated_fully(log: Log, offset: int, log_start: int | None) -> Log:
-    """The log after it was emptied, to begin at an offset."""
+def truncated(log: Log, offset: int, fails: Effect | None) -> Log:
+    """The log after it was cut at an offset below its end (LOG-28)."""
+    if log.segments[0].base_offset > offset:
+        return truncated_fully(log, offset, None, fails)
+    gone = [s for s in log.segments if s.base_offset > offset]
+    after = without_segments(log, gone)
+    cut = contents.truncate_segment(replace(after.active, now=log.now), offset).state
+    after = replace(after.with_active(cut), log_end=offset, recovery_point=min(log.recovery_point, offset))
+    after = epochs_cut(without_snapshots(after, [s.base_offset for s in gone]), end=offset)
+    after = rebuilt(replace(after, log_start=min(offset, log.log_start)), offset, fails=fails)
+    return after if after.offline else high_watermark_within(after)
+
+
+def truncated_fully(log: Log, offset: int, log_start: int | None, fails: Effect | None) -> Log:
+    """The log after it was emptied, to begin at an offset (LOG-30)."""
     made = new_segment(log.config, offset, log.now)
     after = replace(without_segments(log, log.segments), segments=(made,), log_end=offset)
     after = replace(
@@ -343,8 +356,8 @@ def truncated_fully(log: Log, offset: int, log_start: int | None) -> Log:
         epochs_file=(),
         producers=producer_state.truncate_fully_and_start_at(log.producers, offset),
     )
-    after = rebuilt(after, offset)
-    return with_high_watermark(after, after.end)
+    after = rebuilt(after, offset, fails=fails)
+    return after if after.offline else with_high_watermark(after, after.end)
 
 
 def deletable(log: Log, delete: Callable[[int], bool]) -> list[int]:

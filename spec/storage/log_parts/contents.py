@@ -440,8 +440,8 @@ def append_to_producers(
 
 
 @states(without=PRODUCERS)
-def rebuilt(log: Log, end: int, clean: bool = False) -> Log:
-    """The log with its producer state brought to `end`.
+def rebuilt(log: Log, end: int, clean: bool = False, fails: Effect | None = None) -> Log:
+    """The log with its producer state brought to `end`; out of service where the disk refuses a snapshot.
 
     LOG-31: After a truncation the producer state is taken from the newest snapshot that is left (PSM-19, PSM-20), and
     what stands in the log behind it is read again, up to the new end. A snapshot is taken at the base offsets of the
@@ -465,6 +465,8 @@ def rebuilt(log: Log, end: int, clean: bool = False) -> Log:
             start = max(segment.base_offset, state.end, log.log_start)
             state = replace(state, end=start)
             if segment.base_offset in (*last_two, end):
+                if fails == "snapshot" and state.end > state.last_snapshot:
+                    return replace(log, producers=state, offline=True)
                 state = take_snapshot(state)
             at = contents.place(segment, start)
             stop = contents.place(segment, end) if floor is not None and log.segments[floor] is segment else None
@@ -473,7 +475,10 @@ def rebuilt(log: Log, end: int, clean: bool = False) -> Log:
                     assert isinstance(b, Batch)
                     state, _ = append_to_producers(state, b, "REPLICATION")
             state = replace(state, end=start)
-    return replace(log, producers=take_snapshot(replace(state, end=end)))
+    state = replace(state, end=end)
+    if fails == "snapshot" and end > state.last_snapshot:
+        return replace(log, producers=state, offline=True)
+    return replace(log, producers=take_snapshot(state))
 
 
 # ---- a log is loaded -------------------------------------------------------------------------------------------------

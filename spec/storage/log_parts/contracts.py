@@ -37,6 +37,10 @@ keeps_order = ensure(
     lambda state, result: (after := after_of(result)) is None or in_order(after) or not in_order(state),
     "LOG-22 log start, last stable offset, high watermark and log end stay in order",
 )
+truncates_in_order = ensure(
+    lambda state, result: isinstance(result.result, Refused) or in_order(result.state) or not in_order(state),
+    "LOG-22 a truncation that ends keeps the offsets in order",
+)
 keeps_segments = ensure(
     lambda result: (after := after_of(result)) is None or (bool(after.segments) and one_behind_another(after)),
     "LOG-6 segments stand one behind the other, and there is always an active one",
