@@ -215,6 +215,8 @@ def test_a_follower_takes_gaps_and_no_overlap() -> None:
     assert h.follower(7).clause == "LOG-11"
     two = [BatchToReplicate(9, 0, tuple(THREE)), BatchToReplicate(9, 0, tuple(A))]
     assert h("appendBatchesAsFollower", leader_epoch=0, batches=two).clause == "LOG-11"
+    far = [BatchToReplicate(base, 0, tuple(A)) for base in (8, 2**31 + 8, 8)]
+    assert h.outside("appendBatchesAsFollower", leader_epoch=0, batches=far, missing_bytes=1).clause == "LOG-11"
 
 
 @pytest.mark.clause("LOG-12")
@@ -448,6 +450,23 @@ def test_what_was_given_up_goes_by_its_name() -> None:
     assert {n for n in h.log.removed if "snapshot" not in n} == given_up
     h("advance", ms=999)
     assert {n for n in h.log.removed if "snapshot" not in n} == {"00000000000000000000.log.deleted"}
+
+
+@pytest.mark.clause("LOG-34")
+def test_an_empty_transaction_index_takes_the_place_of_one_that_was_given_up() -> None:
+    """A cut leaves the file of a transaction index, empty, and a deletion renames it over the older one."""
+    h = History(retention_bytes=0)
+    name = f"{0:020}.txnindex.deleted"
+    for sequence in (0, 0):
+        h.leader(**transactional(1, sequence))
+        h.marker(1)
+        if name not in h.log.removed:
+            h("truncateFullyAndStartAt", offset=0)
+            assert h.log.removed[name] == 34
+    h("updateHighWatermark", offset=1)
+    h("truncateTo", offset=1)
+    assert h("deleteOldSegments") == 1
+    assert name not in h.log.removed
 
 
 @pytest.mark.clause("LOG-39")

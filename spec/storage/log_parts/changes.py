@@ -205,6 +205,7 @@ def appended(
             return failed(replace(log, producers=replace(state, end=at)))
         if e in aborted:
             log = log.with_active(replace(log.active, aborted=(*log.active.aborted, entry)))
+            log = replace(log, indexed=log.indexed | {log.active.base_offset})
     log = unstable(replace(log, producers=replace(state, end=log.log_end)))
     if log.log_end - log.recovery_point >= log.config.flush_messages:
         if fails == "flush":
@@ -241,7 +242,7 @@ def is_batch(b: BatchToReplicate) -> bool:
 def apart(batches: Sequence[BatchToReplicate]) -> bool:
     """Whether no batch begins within the one before and ends behind it, and one segment can hold them all."""
     made = [batch_of(b) for b in batches]
-    return made[-1].last_offset - made[0].base_offset <= INT_MAX and all(
+    return max(b.last_offset for b in made) - made[0].base_offset <= INT_MAX and all(
         x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made)
     )
 

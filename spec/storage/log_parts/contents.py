@@ -191,6 +191,8 @@ class Log:
     epochs: Entries = ()
     epochs_file: Entries | None = None
     """what the leader epoch checkpoint has; None: it was never written"""
+    indexed: frozenset[int] = frozenset()
+    """base offsets of the segments that have a transaction index file, which a cut may have emptied"""
     removed: Frozen[str, int] = NO_FILES
     """sizes of the files whose names end with .deleted"""
     removals: tuple[tuple[int, tuple[str, ...]], ...] = ()
@@ -347,14 +349,18 @@ def removed(log: Log, files: dict[str, int], names: Iterable[str] = ()) -> Log:
     renamed = {f"{name}.deleted": size for name, size in files.items()}
     due = log.now + log.config.file_delete_delay_ms
     going = (due, tuple(dict.fromkeys([*renamed, *(f"{name}.deleted" for name in names)])))
-    after = replace(log, removed=Frozen({**log.removed, **renamed}), removals=(*log.removals, going))
+    there = {name: size for name, size in {**log.removed, **renamed}.items() if size or ".txnindex" not in name}
+    after = replace(log, removed=Frozen(there), removals=(*log.removals, going))
     return passed(after) if due <= log.now else after
 
 
 def given_up(log: Log, gone: Sequence[Segment]) -> Log:
     """The log after the files of these segments were given up."""
     names = [f"{s.base_offset:020}{end}" for s in gone for end in (".log", ".txnindex")]
-    return removed(log, {k: v for s in gone for k, v in files_of(s).items()}, names)
+    bases = {s.base_offset for s in gone}
+    files = {f"{base:020}.txnindex": 0 for base in bases & log.indexed}
+    files |= {k: v for s in gone for k, v in files_of(s).items()}
+    return removed(replace(log, indexed=log.indexed - bases), files, names)
 
 
 def passed(log: Log) -> Log:
@@ -512,7 +518,7 @@ def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_byte
     kept = [*log.segments[:-1], torn(log.active, lost_bytes)]
     after = Log(
         log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file,
-        topic_id=log.topic_id_file, topic_id_file=log.topic_id_file,
+        topic_id=log.topic_id_file, topic_id_file=log.topic_id_file, indexed=log.indexed,
     )  # fmt: skip
     if not clean:
         for segment in list(after.between(recovery_point, 2**63 - 1)):
@@ -554,6 +560,7 @@ def _recovered(log: Log, segment: Segment, log_start: int) -> Log:
         replace(
             log,
             segments=tuple(made if s.base_offset == made.base_offset else s for s in log.segments),
+            indexed=log.indexed | ({made.base_offset} if made.aborted else set()),
             producers=log.producers.with_snapshots(snapshots),
         ),
         entries,
