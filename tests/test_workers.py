@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -122,6 +123,9 @@ class Tidy:
         say(task)
         if task == "wait":
             time.sleep(60)
+        if task == "collect":
+            gc.callbacks.append(lambda *_: time.sleep(60))
+            gc.collect()
         return _done(task, say)
 
 
@@ -148,7 +152,8 @@ def _twice(process: int) -> None:
         time.sleep(0.02)
 
 
-def test_work_that_tidies_up_is_not_disturbed_in_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("task", ["wait", "collect"])
+def test_work_that_tidies_up_is_not_disturbed_in_it(tmp_path: Path, task: str) -> None:
     """Also by the signal that a terminal sends to all of its processes before their parent ends them."""
     processes = list[int]()
 
@@ -157,7 +162,7 @@ def test_work_that_tidies_up_is_not_disturbed_in_it(tmp_path: Path) -> None:
         processes.append(int(file.name))
         _twice(processes[0])
 
-    assert list(each(Tidy(tmp_path), ["wait"], 1, ended, hear=hear, start="fork")) == ["wait ended with status 0"]
+    assert [*each(Tidy(tmp_path), [task], 1, ended, hear=hear, start="fork")] == [f"{task} ended with status 0"]
     assert files(tmp_path, 0) == 0
 
 

@@ -89,28 +89,30 @@ class _Worker:
         self.gone()
 
 
-def _end(number: int, frame: object) -> None:
-    """What tidies up is not disturbed in it."""
-    for again in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(again, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
 def _work(do: Callable[[Any, Say], Any], connection: Connection, ours: Connection, mask: set[signal.Signals]) -> None:
     """What a worker does, until nobody has a task for it. Ctrl-C is its parent's, who stops it. `ours` is the parent's
     end, which a copy of the parent has too: while that is open nobody notices that the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tidy = isinstance(do, AbstractContextManager)
+
+    def end(_: int, __: object) -> None:
+        """At once: an exception would be lost where it is raised in a callback of the garbage collector."""
+        for again in (signal.SIGTERM, signal.SIGHUP):  # what tidies up is not disturbed in it
+            signal.signal(again, signal.SIG_IGN)
+        if tidy is not None:
+            tidy.__exit__(None, None, None)
+        os._exit(0)
+
+    tidy = do if isinstance(do, AbstractContextManager) else None
     for number in (signal.SIGTERM, signal.SIGHUP):  # a copy of the parent would tidy up what is the parent's
-        signal.signal(number, _end if tidy else signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL if tidy is None else end)
     ours.close()
 
     def say(what: Any) -> None:
         with suppress(BrokenPipeError):
             connection.send(("said", what))
 
-    # Of an engine that listens for Ctrl-C itself, or of a signal to what tidies up.
-    with suppress(KeyboardInterrupt), do if isinstance(do, AbstractContextManager) else nullcontext():
+    # The interrupt is of an engine that listens for Ctrl-C itself.
+    with suppress(KeyboardInterrupt), tidy or nullcontext():
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         while True:
             try:
