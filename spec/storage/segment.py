@@ -152,6 +152,9 @@ def observe(state: Segment) -> Observation:
     )
 
 
+LONGEST_SUFFIX = 255 - len("00000000000000000000.timeindex")
+"""bytes; file systems have names of up to 255"""
+
 machine: Machine[Segment] = Machine("segment", initial, observe)
 
 
@@ -343,6 +346,10 @@ class RecoveryResult:
 @machine.operation("recover", "SEG-16", "SEG-17", "SEG-18", "SEG-19", "SEG-20", "SEG-24", "SEG-25", "SEG-26")
 @has_index_files
 @require(lambda state: recovery_fits(state), "SEG-8 the indexes have room for what is in the segment")
+@require(
+    lambda state: all(first < state.base_offset for _, first in state.open_before),
+    "SEG-18 what is open where the segment begins began before it",
+)
 @ensure(
     lambda state, result: result.state.batches == whole(state) and result.state.rest == 0,
     "SEG-24 what was appended, up to the first batch that is not whole",
@@ -476,6 +483,10 @@ def create_indexes(state: Segment) -> Segment:
 @machine.operation("changeFileSuffixes", "SEG-1")
 @require(lambda state, old: state.suffix.endswith(old), "SEG-1 the files have the old suffix")
 @require(lambda old, new: old != new, "SEG-1 another suffix")
+@require(
+    lambda state, old, new: len(state.suffix.removesuffix(old).encode() + new.encode()) <= LONGEST_SUFFIX,
+    "SEG-1 names of at most 255 bytes",
+)
 @has_index_files
 @ensure(lambda new, result: result.suffix.endswith(new), "SEG-1 the new suffix stands for the old one")
 def rename(state: Segment, old: str, new: str) -> Segment:

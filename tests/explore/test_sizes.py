@@ -71,7 +71,8 @@ def test_numbers_are_exact_or_refused(tmp_path: Path, claim: str, kept: bool) ->
         ("True", "", 2_000_000, "has more than 1,048,576 values at these sizes"),
         ("True", "    z: dict[Num, bool]", 70_000, "a state takes 70,018 bits at these sizes, of at most 65,536"),
         ("True", "    z: set[P]", 40, "set[P] has more than 1,048,576 values"),
-        ("True", "    z: set[P]", 11, "k, m can be chosen in more than 1,048,576 ways"),
+        ("True", "    z: set[P]", 11, "py:26: k, m can be chosen in more than 1,048,576 ways"),
+        ("True", "    z: set[P]", 9, "py:26: draw can be taken in 262,144 ways at these sizes, where all actions may"),
     ],
 )
 def test_what_is_too_large_is_refused(

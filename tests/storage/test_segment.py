@@ -459,6 +459,29 @@ def test_recovery_knows_what_was_open_before_the_segment() -> None:
     assert state.aborted == ()
 
 
+def test_what_is_open_where_a_segment_begins_began_before_it() -> None:
+    """Kafka 4.3.0 knows open transactions by their first offsets: of two with one offset it forgets the first."""
+    for first, allowed in ((9, True), (10, False)):
+        state = machine.initial(base_offset=10, open_transactions=[[0, 3], [1, first]])
+        step = machine.apply(state, "recover", {"active": False})
+        assert isinstance(step, Outside) != allowed, first
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "allowed"), [(0, 225, True), (0, 226, False), (225, 7, True), (225, 226, False)]
+)
+def test_names_of_files_have_255_bytes_at_most(old: int, new: int, allowed: bool) -> None:
+    state = run(("changeFileSuffixes", "", "." * old)).state if old else machine.initial()
+    step = machine.apply(state, "changeFileSuffixes", {"old": "." * old, "new": "." * (new - 1) + "x"})
+    assert isinstance(step, Outside) != allowed
+
+
+def test_names_of_files_are_counted_in_bytes() -> None:
+    for letters, allowed in ((112, True), (113, False)):
+        step = machine.apply(machine.initial(), "changeFileSuffixes", {"old": "", "new": "\u00e9" * letters})
+        assert isinstance(step, Outside) != allowed
+
+
 def test_nothing_comes_to_a_segment_that_a_producer_sent_outside_its_open_transaction() -> None:
     """The log refuses it. Kafka 4.3.0's recovery of such a segment ends in InvalidTxnStateException, as ours does."""
     inside, outside = one(10, producerId=0, kind="transactional"), one(12, producerId=0, leaderEpoch=0)

@@ -16,7 +16,7 @@ from kafkaspec.explore.emit import ALL, GREATEST, WORD, Bit, Emitter, NoCode, Nu
 from kafkaspec.explore.layout import MOST_VALUES, UNBOUNDED, Layout
 from kafkaspec.language.expr import Expr, and_, join, name_of, of_type, or_, show, within
 from kafkaspec.language.model import Action
-from kafkaspec.language.text import short
+from kafkaspec.language.text import fail, short
 from kafkaspec.language.types import T, make
 
 MOST_READ = 500_000
@@ -813,14 +813,15 @@ def records(action: Action) -> dict[Expr, Expr]:
     return {p: action.drawn[p.aux] for p in action.params if p.aux in action.drawn and p.t.kind == "rec"}
 
 
-def valuations(layout: Layout, params: Mapping[str, T]) -> list[dict[str, int]]:
-    """Every way to choose the parameters, the last one fastest. Raises UserError where there are too many."""
+def valuations(layout: Layout, params: Mapping[str, T], loc: tuple[str, int]) -> list[dict[str, int]]:
+    """Every way to choose the parameters of what stands there, the last one fastest. Raises UserError where there are
+    too many."""
     out: list[dict[str, int]] = [{}]
     for name, t in params.items():
         values = layout.values(t)
         if len(out) * len(values) > MOST_VALUES:
             names = ", ".join(name_of(n) for n in params)
             many = f"more than {MOST_VALUES:,} ways at these sizes, each of which is looked at"
-            raise UserError(f"{layout.model.name}: {names} can be chosen in {many}")
+            fail(*loc, f"{names} can be chosen in {many}")
         out = [{**env, name: v} for env in out for v in values]
     return out

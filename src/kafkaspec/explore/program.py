@@ -22,6 +22,7 @@ from kafkaspec.language.defined import DEFINED, defined, every
 from kafkaspec.language.expr import TRUE, Expr, node
 from kafkaspec.language.model import Action, Claim, LeadsTo
 from kafkaspec.language.substitute import stripped, substituted
+from kafkaspec.language.text import fail
 from kafkaspec.language.types import make
 
 EXACT_WORDS = 4
@@ -130,7 +131,9 @@ class Program:
         self.rows = max(len(self.instances), len(self.starts), 1)
         """Bytes of a note on every instance of an action, or on every start."""
         if self.rows > MANY_INSTANCES:
-            raise UserError(f"{model.name} has {self.rows} instances of its actions at these sizes: too many")
+            most = max([*model.actions, model.initial], key=lambda a: len(self._chosen(a)))
+            ways = f"in {len(self._chosen(most)):,} ways at these sizes"
+            fail(*most.loc, f"{most.name} can be taken {ways}, where all actions may have {MANY_INSTANCES:,}")
         self.state_claims = self._state_claims()
         self.step_claims = [c for c in model.steps.values() if layout.visible(c.expr)]
         self.faults = [DEFINED] + [f"type of {n}" for n in layout.vars] + [c.name for c in self.step_claims]
@@ -139,7 +142,7 @@ class Program:
             Promise(c, tuple(env.items()))
             for c in model.leads_to.values()
             if self.layout.visible(c.trigger) and self.layout.visible(c.goal)
-            for env in valuations(layout, {v.aux: v.t for v in c.params})
+            for env in valuations(layout, {v.aux: v.t for v in c.params}, c.loc)
         ]
         self.stride = max(self.rows, 32) * self.width + self.width
 
@@ -390,7 +393,7 @@ class Program:
             if s.aux not in self.layout.vars:
                 raise UserError(f"{self.layout.model.name}: {action.parameter(p)} is drawn from the ghost {s.aux}")
             types[p.aux] = make("range", lo=0, hi=self.layout.cells(s.t).most - 1)
-        return [Instance(action, env) for env in valuations(self.layout, types)]
+        return [Instance(action, env) for env in valuations(self.layout, types, action.loc)]
 
     def _store(self, e: Emitter, words: Sequence[Any], mask: Bit, n: str) -> None:
         """The states of the lanes in `mask`, one after the other, behind the n in the buffer."""
