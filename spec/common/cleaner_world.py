@@ -18,6 +18,8 @@ from kafkaspec.spec.common.kafka import INT_MAX
 POLICIES = ("compact", "delete", "compact,delete")
 WALL_CLOCK_MS = 2**60
 """The machine's clock, as histories see it, whose own clock is simulated: long after all that they do."""
+CLOCKS_FROM_MS = 1_767_225_600_000
+"""What every machine's clock has passed: the beginning of 2026."""
 OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 

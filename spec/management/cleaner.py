@@ -551,10 +551,20 @@ def maintain_uncleanable_partitions(state: Cleaner) -> Cleaner:
     return replace(state, uncleanable=Frozen(kept))
 
 
+def _uncleanable(state: Cleaner, directory: str, now: int) -> int:
+    last_clean = state.last_clean()
+    marked = [p for p in state.uncleanable[directory] if state.knows(p)]
+    return sum(logs.measure(p, state.logs[p], last_clean.get(p), now).cleanable_bytes for p in marked)
+
+
 @machine.question("uncleanableBytes", "CLN-24")
 @states(without=A_QUESTION)
 @a_directory("CLN-34")
 @require(lambda state: not ambiguous(state), "CLN-30 no partition stands in the checkpoints of two directories")
+@require(
+    lambda state, dir: _uncleanable(state, dir, world.CLOCKS_FROM_MS) == _uncleanable(state, dir, world.WALL_CLOCK_MS),
+    "CLN-34 whatever the machine's clock says, it is the same",
+)
 @ensure(
     lambda state, dir, result: (
         0 <= result <= sum(logs.bytes_of(state.logs[p].segments[:-1]) for p in state.uncleanable[dir] if state.knows(p))
@@ -567,9 +577,7 @@ def uncleanable_bytes(state: Cleaner, dir: str) -> int:
     CLN-34: The uncleanable bytes of a directory, a gauge, are the cleanable bytes (CLN-5) of the known partitions that
     are uncleanable there, all together. [KIP-346; KAFKA-13305; {MANAGER}]
     """
-    last_clean = state.last_clean()
-    marked = [p for p in state.uncleanable[dir] if state.knows(p)]
-    return sum(logs.measure(p, state.logs[p], last_clean.get(p), world.WALL_CLOCK_MS).cleanable_bytes for p in marked)
+    return _uncleanable(state, dir, world.WALL_CLOCK_MS)
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from kafkaspec.models.management.cleaner import MODELS
 from kafkaspec.proofs.management.cleaner import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.cleaner_state import Cleaner
+from kafkaspec.spec.common.cleaner_world import CLOCKS_FROM_MS, WALL_CLOCK_MS
 from kafkaspec.spec.common.cleaning_state import EVENTS, Aborted, Cleaning, InProgress, NoMove, Paused, moved
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.management import cleaner as spec
@@ -178,6 +179,25 @@ def of_three_segments(
     segments.append({"baseOffset": 6, "size": 30})
     log = {"logStartOffset": 2, "logEndOffset": 9, "lastStableOffset": stable, "segments": segments}
     return "logChanged", {"partition": "cd-0", "log": log}
+
+
+@pytest.mark.clause("CLN-34")
+@pytest.mark.parametrize(
+    ("largest", "bytes_"),
+    [
+        (CLOCKS_FROM_MS - 2000, 30),
+        (CLOCKS_FROM_MS - 1999, None),
+        (WALL_CLOCK_MS - 2000, None),
+        (WALL_CLOCK_MS - 1999, 0),
+    ],
+)
+def test_the_gauge_is_asked_for_only_where_the_machines_clock_does_not_matter(largest: int, bytes_: int | None) -> None:
+    """The released gauge asks the machine's clock, not the manager's."""
+    state, _ = run(
+        of_three_segments((largest, 2**61)), ("markPartitionUncleanable", {"dir": "dir0", "partition": "cd-0"})
+    )
+    step = machine.apply(state, "uncleanableBytes", {"dir": "dir0"})
+    assert (None if isinstance(step, Outside) else step.result) == bytes_
 
 
 @pytest.mark.clause("CLN-9")
