@@ -1,5 +1,5 @@
 """`python -m kafkaspec`: the command line."""
 
-from kafkaspec.cli.main import main
+from kafkaspec.cli import run
 
-main()
+run()

@@ -238,7 +238,7 @@ def test_a_replay_reads_no_more_than_a_history_can_be(
     assert (code, err) == (2, f"kafkaspec: {large}: more than 16 MiB of calls: not asked again\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_target_and_what_was_judged_is_told(number: signal.Signals) -> None:
     target = f"{sys.executable} slow.py"
     command = [sys.executable, "-m", "kafkaspec", "judge", "--target", target, "--examples", "100000"]

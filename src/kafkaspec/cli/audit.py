@@ -57,8 +57,8 @@ def watch(
     everything: bool,
     json: bool,
 ) -> int:
-    """Audit the paths again and again until SIGINT or SIGTERM: all is told first, then what has changed; with `json` a
-    line each. The exit status is that of the last look that was told."""
+    """Audit the paths again and again until SIGINT, SIGTERM or SIGHUP: all is told first, then what has changed; with
+    `json` a line each. The exit status is that of the last look that was told."""
     from kafkaspec.audit.engine import unread
     from kafkaspec.audit.watch import Watch
     from kafkaspec.impl.common.files import printable
@@ -72,7 +72,7 @@ def watch(
 
     looking = None
     try:
-        with interrupted_by(signal.SIGINT, signal.SIGTERM), _fan(master, threads) as fan:
+        with interrupted_by(signal.SIGINT, signal.SIGTERM, signal.SIGHUP), _fan(master, threads) as fan:
             looking = Watch(paths, fan=fan)
             told(_look(looking))
             while True:

@@ -8,12 +8,13 @@ import math
 import os
 import signal
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+import platformdirs
 
 from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
@@ -61,13 +62,13 @@ class Options:
 
 
 def judge(subsystem_names: Sequence[str], w: Options) -> int:
-    """Judge a target; all subsystems that it offers, if none is named. What was judged before Ctrl-C or SIGTERM, as
-    `timeout` sends it, is told."""
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(tempfile.gettempdir()) / "kafkaspec-hypothesis"))
+    """Judge a target; all subsystems that it offers, if none is named. What was judged before Ctrl-C, SIGTERM, as
+    `timeout` sends it, or SIGHUP, as of a terminal that is closed, is told."""
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(platformdirs.user_cache_path("kafkaspec") / "hypothesis"))
     _check(w)
     wanted = _offered(w, subsystem_names)
     results: list[SubsystemVerdict] = []
-    with interrupted_by(signal.SIGTERM), _fan(w) as fan:
+    with interrupted_by(signal.SIGTERM, signal.SIGHUP), _fan(w) as fan:
         for name in wanted:
             with progress(f"judging {name}") as bar, _recording(w.record, name) as keep:
                 judged = judge_target(

@@ -31,8 +31,12 @@ PATIENCE_S = 2.0
 @contextmanager
 def interrupted_by(*numbers: int) -> Iterator[None]:
     """These signals raise KeyboardInterrupt; SIGINT too where a shell has begun the command in the background, which
-    would not hear it else."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    would not hear it else. SIGHUP does not where it is ignored, as `nohup` has it."""
+    before = {
+        number: signal.signal(number, signal.default_int_handler)
+        for number in numbers
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield
     finally:

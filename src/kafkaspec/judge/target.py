@@ -70,7 +70,8 @@ class TargetTrouble(Exception):
 
     def held_back(self) -> TargetTrouble:
         """What a hang is where each answer comes in time once it alone is asked for."""
-        what = f"{self.what}, though each came when it alone was asked for: it may hold none back for over a second"
+        now_and_then = "it holds answers back, or is stuck now and then"
+        what = f"{self.what}, though each came when it alone was asked for: {now_and_then}"
         return TargetTrouble("slow", what, self.stderr)
 
     def told(self) -> dict[str, Any]:
