@@ -29,7 +29,7 @@ from kafkaspec.impl.management.checkpoints import (
     storage_errors,
 )
 from kafkaspec.impl.storage import producer_state
-from kafkaspec.impl.storage.batch import EPOCH_AT, LENGTH_AT, MAGIC_AT, Batch, control
+from kafkaspec.impl.storage.batch import CODEC_MASK, CODECS, LENGTH_AT, MAGIC, Batch, control, stamp
 from kafkaspec.impl.storage.leader_epochs import UNDEFINED, EpochEnd
 from kafkaspec.impl.storage.log_loader import DELETED, LogLoader
 from kafkaspec.impl.storage.producer_state import (
@@ -59,6 +59,7 @@ from kafkaspec.impl.storage.segment import (
     headers,
 )
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
+from kafkaspec.impl.storage.validator import InvalidRecords, Validator
 from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 
@@ -81,6 +82,10 @@ class BatchTooLarge(LogError):
 
 class InvalidRecord(LogError):
     """A client's batch has a base offset (LOG-2)."""
+
+
+class RecordsInError(LogError):
+    """A record is one that a leader does not take (LOG-48)."""
 
 
 class OffsetsOutOfOrder(LogError):
@@ -131,6 +136,16 @@ class LogConfig:
     max_message_bytes: int = 1_048_588
     flush_messages: int = 2**63 - 1
     producer_id_expiration_ms: int = 86_400_000
+    compact: bool = False
+    create_time: bool = True
+    timestamp_before_max_ms: int = 2**63 - 1
+    timestamp_after_max_ms: int = 2**63 - 1
+
+    @property
+    def asks_records(self) -> bool:
+        """Whether a leader has to look at the records themselves: at their keys, or at their timestamps. [LOG-48]"""
+        bounded = min(self.timestamp_before_max_ms, self.timestamp_after_max_ms) < 2**63 - 1
+        return self.compact or (self.create_time and bounded)
 
 
 class Place(NamedTuple):
@@ -369,13 +384,35 @@ class UnifiedLog:
         if not new:
             return self._nothing()
         with self._disk_errors():
-            data, offset, placed = bytearray(records[: new[-1].position + new[-1].size]), self.log_end, []
-            for h in new:
-                data[h.position : h.position + 8] = offset.to_bytes(8, "big")
-                data[h.position + EPOCH_AT : h.position + MAGIC_AT] = leader_epoch.to_bytes(4, "big")
-                placed.append(h._replace(base_offset=offset, leader_epoch=leader_epoch))
-                offset += h.last_offset_delta + 1
-            return self._append(bytes(data), placed, self._info(placed, None), origin, guard, version)
+            now = self.clock()
+            data, placed = self._led(records[: new[-1].position + new[-1].size], new, leader_epoch, origin, now)
+            info = self._info(placed, None)
+            info.log_append_time = NO_TIMESTAMP if self.config.create_time else now
+            return self._append(data, placed, info, origin, guard, version)
+
+    def _led(
+        self, records: bytes, new: Sequence[Header], epoch: int, origin: str, now: int
+    ) -> tuple[bytes, list[Header]]:
+        """The batches with the offsets, the epoch and the timestamp that a leader gives them, and their headers. Raises
+        RecordsInError. [LOG-2, LOG-48, LOG-49]"""
+        c, data, offset = self.config, bytearray(), self.log_end
+        for h in new:
+            whole = records[h.position : h.position + h.size]
+            if c.asks_records:
+                data += self._validated(whole, offset, now, epoch, CODECS[h.attributes & CODEC_MASK].name, origin)
+            else:
+                data += stamp(whole, offset, epoch, not c.create_time, h.max_timestamp if c.create_time else now)
+            offset += h.last_offset_delta + 1
+        return bytes(data), list(headers(bytes(data)))
+
+    def _validated(self, whole: bytes, offset: int, now: int, epoch: int, codec: str, origin: str) -> bytes:
+        """A batch of which each record was looked at. Raises RecordsInError. [LOG-48]"""
+        c, kind = self.config, "CreateTime" if self.config.create_time else "LogAppendTime"
+        bounds = c.timestamp_before_max_ms, c.timestamp_after_max_ms
+        try:
+            return Validator(whole, offset, now, c.compact, MAGIC, codec, kind, *bounds, epoch, origin).run()
+        except InvalidRecords as e:
+            raise RecordsInError(str(e)) from e
 
     def append_as_follower(self, records: bytes, leader_epoch: int) -> AppendInfo:
         """Append batches with the offsets and epochs that they have. Raises LogError, CorruptRecord, StorageError.

@@ -13,16 +13,16 @@ from kafkaspec.impl.common.disk import SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import PARTITION_METADATA
 from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage import producer_state_driver
-from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Encoder
+from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, Encoder, stamp
 from kafkaspec.impl.storage.producer_state import CLIENT, COORDINATOR
 from kafkaspec.impl.storage.producer_state import SUFFIX as SNAPSHOT
 from kafkaspec.impl.storage.segment import LOG, TRANSACTION_INDEX, CorruptRecord, Header, IllegalArgument, headers
 from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
+from kafkaspec.spec.common.record_format import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 from kafkaspec.spec.storage import log as spec
 from kafkaspec.spec.storage.leader_epochs import Entry
-from kafkaspec.spec.storage.log_parts import changes, shown
+from kafkaspec.spec.storage.log_parts import changes, reading, shown, validation
 from kafkaspec.spec.storage.log_parts.contents import BatchToReplicate, KeyValue
 
 MAX_INDEX_BYTES = 4096
@@ -76,6 +76,8 @@ def encoded(b: BatchToReplicate) -> bytes:
     for key, value in b.records:
         out.append(b.timestamp, None if key is None else key.encode(), None if value is None else value.encode())
     data = bytearray(out.finish())
+    if b.log_append_time:
+        data = bytearray(stamp(bytes(data), b.base_offset, b.leader_epoch, True, b.timestamp))
     data[-1] ^= b.damaged
     return bytes(data)
 
@@ -87,6 +89,7 @@ class Driver(ByName):
     refusals = {
         **producer_state_driver.Driver.refusals,
         impl.RecordTooLarge: changes.RECORD_TOO_LARGE,
+        impl.RecordsInError: validation.IN_ERROR,
         impl.BatchTooLarge: changes.BATCH_TOO_LARGE,
         impl.InvalidRecord: changes.NOT_FROM_ZERO,
         impl.OffsetsOutOfOrder: changes.OUT_OF_ORDER,
@@ -95,8 +98,8 @@ class Driver(ByName):
         CorruptRecord: changes.CORRUPT_END,
         impl.OtherTopic: changes.OTHER_TOPIC,
         impl.AboveLogEnd: spec.ABOVE_THE_END,
-        impl.OffsetOutOfRange: spec.NOT_IN_THE_LOG,
-        IllegalArgument: spec.NEGATIVE_SIZE,
+        impl.OffsetOutOfRange: reading.NOT_IN_THE_LOG,
+        IllegalArgument: reading.NEGATIVE_SIZE,
         impl.AboveHighWatermark: spec.ABOVE_HIGH_WATERMARK,
         StorageError: changes.OUT_OF_SERVICE,
         impl.NoLog: spec.NO_LOG,
@@ -112,7 +115,6 @@ class Driver(ByName):
         first = spec.initial(**arguments)
         c = first.config
         known = c._asdict() | {"segment_index_bytes": min(c.segment_index_bytes, MAX_INDEX_BYTES)}
-        del known["compact"]  # what a cleaner goes by
         expiration_ms = first.producers.config.producer_id_expiration_ms
         self.config = impl.LogConfig(**known, producer_id_expiration_ms=expiration_ms)
         self.directory = f"logs/{arguments.get('topic_partition', 't-0')}"
@@ -311,4 +313,5 @@ def batch_read(h: Header) -> shown.BatchRead:
         h.base_offset, h.last_offset, h.size, h.max_timestamp, h.leader_epoch,
         h.producer_id if known else None, h.producer_epoch if known else None, h.base_sequence if known else None,
         True if h.attributes & TRANSACTIONAL else None, True if h.attributes & CONTROL else None,
+        True if h.attributes & LOG_APPEND_TIME else None,
     )  # fmt: skip

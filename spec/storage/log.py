@@ -11,7 +11,6 @@ Source: Kafka Internals, ch. 03, "The append path (leader)", "Segment rolling", 
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,7 +18,7 @@ from typing import Annotated, Literal
 
 from icontract import ensure, require
 
-from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, ONE_CALL, clause, not_modelled, states
+from kafkaspec.contract.clauses import A_FORMAT, A_QUESTION, ONE_CALL, clause, states
 from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import reveals
 from kafkaspec.contract.machine import Machine, Refused, Step
@@ -35,17 +34,17 @@ from kafkaspec.contract.numbers import (
     ProducerId,
     ProducerIdOrNone,
     SequenceNumberOrNone,
+    TimeLimit,
     Timeout,
     Within,
 )
 from kafkaspec.errors import UserError
 from kafkaspec.spec.common import producers
 from kafkaspec.spec.common.checkpoint_text import ZERO_ID, canonical, is_topic_id
-from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, KAFKA_EXCEPTION, NO_TIMESTAMP
-from kafkaspec.spec.common.segment_contents import place
-from kafkaspec.spec.storage import leader_epochs, producer_state, segment
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
+from kafkaspec.spec.storage import leader_epochs, producer_state
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned
-from kafkaspec.spec.storage.log_parts import contents
+from kafkaspec.spec.storage.log_parts import contents, reading
 from kafkaspec.spec.storage.log_parts.changes import (
     CORRUPT_END,
     ERRORS,
@@ -53,9 +52,7 @@ from kafkaspec.spec.storage.log_parts.changes import (
     OTHER_TOPIC,
     OUT_OF_SERVICE,
     RECORD_TOO_LARGE,
-    aborted_in,
     apart,
-    appended,
     epochs_hold,
     failed,
     few,
@@ -74,7 +71,6 @@ from kafkaspec.spec.storage.log_parts.changes import (
 )
 from kafkaspec.spec.storage.log_parts.contents import (
     PRODUCERS,
-    Batch,
     BatchToReplicate,
     Config,
     Effect,
@@ -87,7 +83,6 @@ from kafkaspec.spec.storage.log_parts.contents import (
     id_is_missing,
     new_segment,
     placed_high_watermark,
-    placed_last_stable,
     with_high_watermark,
 )
 from kafkaspec.spec.storage.log_parts.contracts import (
@@ -99,6 +94,7 @@ from kafkaspec.spec.storage.log_parts.contracts import (
     replayable,
     truncates_in_order,
 )
+from kafkaspec.spec.storage.log_parts.reading import Isolation, given
 from kafkaspec.spec.storage.log_parts.shown import (
     FetchDataInfo,
     LogAppendInfo,
@@ -106,11 +102,10 @@ from kafkaspec.spec.storage.log_parts.shown import (
     TimestampAndOffset,
     TopicPartition,
     below,
-    info,
-    nothing_at,
     observe,
-    read_of,
+    parsed,
 )
+from kafkaspec.spec.storage.log_parts.validation import led
 
 APPENDING, BOUNDS, CHAPTER, FAILURES = contents.APPENDING, contents.BOUNDS, contents.CHAPTER, contents.FAILURES
 READING, ROLLING, UNIFIED_LOG, LOCAL_LOG = contents.READING, contents.ROLLING, contents.UNIFIED_LOG, contents.LOCAL_LOG
@@ -119,18 +114,16 @@ PREFIX = "LOG"
 TITLE = "Log"
 
 ABOVE_THE_END = Refused("LOG-16", ILLEGAL_ARGUMENT)
-NOT_IN_THE_LOG = Refused("LOG-21", f"{ERRORS}.OffsetOutOfRangeException")
-NEGATIVE_SIZE = Refused("LOG-23", ILLEGAL_ARGUMENT)
 ABOVE_HIGH_WATERMARK = Refused("LOG-32", f"{ERRORS}.OffsetOutOfRangeException")
 NO_LOG = Refused("LOG-41", KAFKA_EXCEPTION)
 
 clause(
     """LOG-1: An append works through these effects in this order: the topic id reaches its file; the records are looked
-    through (LOG-3, LOG-11, LOG-12, LOG-13); offsets are assigned; leader epochs are assigned, and in their file
-    (LOG-14); the size is checked (LOG-4); the log rolls if need be (LOG-5, LOG-6); the producers are asked (LOG-8,
-    LOG-9); the batches are written; the log end rises; the producer state takes the batches in; the transaction index
-    is written; the first unstable offset moves; the log is flushed if flush.messages are unflushed (LOG-36).
-    [{APPENDING}; {UNIFIED_LOG}]""",
+    through (LOG-3, LOG-11, LOG-12, LOG-13), by a leader one by one (LOG-48); offsets are assigned; leader epochs are
+    assigned, and in their file (LOG-14); the size is checked (LOG-4); the log rolls if need be (LOG-5, LOG-6); the
+    producers are asked (LOG-8, LOG-9); the batches are written; the log end rises; the producer state takes the batches
+    in; the transaction index is written; the first unstable offset moves; the log is flushed if flush.messages are
+    unflushed (LOG-36). [{APPENDING}; {UNIFIED_LOG}]""",
 )
 
 clause(
@@ -169,6 +162,9 @@ def initial(
     flush_messages: Messages = 2**63 - 1,
     producer_id_expiration_ms: Timeout = 86_400_000,
     max_transaction_timeout_ms: Timeout = 300_000,
+    message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime",
+    message_timestamp_before_max_ms: TimeLimit = 2**63 - 1,
+    message_timestamp_after_max_ms: TimeLimit = 2**63 - 1,
 ) -> Log:
     """An empty log that begins at 0. `roll_jitter_ms` is what a segment has drawn of segment.jitter.ms.
 
@@ -179,7 +175,8 @@ def initial(
     config = Config(
         segment_bytes, segment_ms, roll_jitter_ms, segment_index_bytes, index_interval_bytes, retention_bytes,
         retention_ms, "delete" in cleanup_policy, "compact" in cleanup_policy, file_delete_delay_ms, max_message_bytes,
-        flush_messages,
+        flush_messages, message_timestamp_type == "CreateTime", message_timestamp_before_max_ms,
+        message_timestamp_after_max_ms,
     )  # fmt: skip
     state = producer_state.initial(max_transaction_timeout_ms, producer_id_expiration_ms, True)
     return Log(config, (new_segment(config, 0, state.now),), state)
@@ -219,6 +216,8 @@ def roll(state: Log, fail_at: Literal["roll"] | None = None) -> Step[Log, int]:
     "LOG-37",
     "LOG-44",
     "LOG-46",
+    "LOG-48",
+    "LOG-49",
 )
 @states(without={"LOG-8": PRODUCERS, "LOG-3": ONE_CALL})
 @require(
@@ -227,10 +226,6 @@ def roll(state: Log, fail_at: Literal["roll"] | None = None) -> Step[Log, int]:
 )
 @require(lambda producer_id, transactional: producer_id >= 0 or not transactional, "LOG-9 transactions have a producer")
 @require(few, "LOG-2 a batch of at most a thousand records")
-@require(
-    lambda state, records: not state.config.compact or all(r.key is not None for r in records),
-    "LOG-2 in a compacted topic records have keys",
-)
 @require(lambda state: state.log_end < 2**62 - 2**32, "LOG-2 the log end stays far from the end of a long")
 @appends
 def append_as_leader(
@@ -272,12 +267,10 @@ def append_as_leader(
         state.log_end, timestamp, records, leader_epoch, producer_id, producer_epoch, base_sequence,
         "transactional" if transactional else "data",
     )  # fmt: skip
-    new = batch_of(b)
-    said = info(state, new.base_offset, new.last_offset, timestamp, size, None)
-    return appended(state, [new], said, "CLIENT", fail_at, producers.UNKNOWN_VERSION, guard)
+    return led(state, b, "CLIENT", fail_at, producers.UNKNOWN_VERSION, guard)
 
 
-@machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-5", "LOG-14", "LOG-44")
+@machine.operation("appendEndTxnMarker", "LOG-10", "LOG-9", "LOG-1", "LOG-5", "LOG-14", "LOG-44", "LOG-48", "LOG-49")
 @require(lambda state: state.log_end < 2**62 - 2**32, "LOG-2 the log end stays far from the end of a long")
 @appends
 def append_end_txn_marker(
@@ -298,8 +291,7 @@ def append_end_txn_marker(
         state.log_end, timestamp, (), leader_epoch, producer_id, producer_epoch, -1,
         "abort" if type == "ABORT" else "commit", coordinator_epoch,
     )  # fmt: skip
-    said = info(state, state.log_end, state.log_end, timestamp, size, None)
-    return appended(state, [batch_of(b)], said, "COORDINATOR", fail_at, transaction_version, 0)
+    return led(state, b, "COORDINATOR", fail_at, transaction_version, 0)
 
 
 @machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1", "LOG-5", "LOG-44")
@@ -584,13 +576,9 @@ def advance(state: Log, ms: Delay) -> Log:
 
 
 # ---- reads -----------------------------------------------------------------------------------------------------------
-Isolation = Literal["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"]
-
-
 @machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-25", "LOG-26")
 @in_service
 @keeps_order
-@states(without={"LOG-26": ONE_CALL, "LOG-21": A_QUESTION, "LOG-23": not_modelled("the model's offsets have no holes")})
 @ensure(
     lambda state, offset, result: isinstance(result.result, Refused) or offset <= state.log_end,
     "LOG-21 nothing is read outside the log",
@@ -612,97 +600,17 @@ Isolation = Literal["LOG_END", "HIGH_WATERMARK", "TXN_COMMITTED"]
 def read(
     state: Log, offset: Offset, max_length: Int32, isolation: Isolation, min_one_message: bool
 ) -> Step[Log, FetchDataInfo]:
-    """Bytes from an offset on.
-
-    LOG-21: A read below the log start or above the log end is refused. So is one for which no segment begins at or
-    below the offset. [{READING}; {UNIFIED_LOG}]
-
-    LOG-23: A read begins with the batch that holds the offset, in the last segment that begins at or below it, or with
-    the next batch above it, in that segment or a later one: so a hole in the offsets is passed. It gives bytes of one
-    segment alone, at most its limit; with minOneMessage at least the first batch whole. Without that a first batch
-    larger than the limit is told to be incomplete. A negative limit is refused where there is something to read.
-    [{READING}; {LOCAL_LOG}]
-
-    LOG-24: No byte at or above the bound of the isolation is given: of LOG_END that is the log end, of HIGH_WATERMARK
-    the high watermark, of TXN_COMMITTED the last stable offset. [{READING}; KIP-98]
-
-    LOG-26: A read at the bound gives nothing, at the bound's place; above it, nothing at the offset's own place. If
-    nothing is left in the log from the offset on, it gives nothing at the log end's place. [{READING}; {LOCAL_LOG}]
-    """
-    if offset < state.log_start:
-        return Step(state, NOT_IN_THE_LOG)
-    bound, committed = state.end, isolation == "TXN_COMMITTED"
-    if isolation == "HIGH_WATERMARK":
-        state = placed_high_watermark(state)
-        bound = state.high_watermark
-    elif committed:
-        state, bound = placed_last_stable(state)
-    first = state.floor(offset)
-    if first is None or offset > state.log_end:
-        return Step(state, NOT_IN_THE_LOG)
-    if offset >= bound.offset:
-        return Step(
-            state, nothing_at(bound if offset == bound.offset else contents.looked_up(state, offset), committed)
-        )
-    for n, s in enumerate(state.segments[first:], first):
-        at = place(s, offset)
-        if max_length < 0:
-            return Step(state, NEGATIVE_SIZE)
-        if at is None:
-            continue
-        mark = Mark(at.batch.base_offset, s.base_offset, at.position)
-        most = max(max_length, at.batch.size) if min_one_message else max_length
-        end = s.size if s.base_offset < bound.segment else bound.position if s.base_offset == bound.segment else None
-        size, incomplete = 0, False
-        if most > 0 and end is not None:
-            size, incomplete = min(end - at.position, most), most < at.batch.size
-            if size < 0:
-                return Step(state, NEGATIVE_SIZE)
-        whole = [p.batch for p in s.placed if at.position <= p.position <= at.position + size - p.batch.size]
-        said = [read_of(b) for b in whole if isinstance(b, Batch)]
-        aborted = aborted_in(state, n, offset, at.position, size) if committed else None
-        return Step(state, FetchDataInfo(*mark, size, incomplete, said, aborted))
-    return Step(state, nothing_at(state.end, False))
+    """Bytes from an offset on."""
+    return given(state, offset, max_length, isolation, min_one_message)
 
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
-Target = Annotated[int, Within(EARLIEST_PENDING_UPLOAD, 10**12)]
+Target = Annotated[int, Within(reading.EARLIEST_PENDING_UPLOAD, 10**12)]
 
 
 @machine.question("fetchOffsetByTimestamp")
-@states(without=A_QUESTION)
 def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffset | Refused | None:
-    """The offset for a timestamp, ms, or for what a negative one stands for.
-
-    LOG-27: For a timestamp the first segment counts whose largest timestamp is at or above it: the answer is the first
-    record in it at or above the timestamp and the log start (SEG-13), and none if that segment has none, whatever later
-    segments have. A segment without a batch counts by its file's time of modification. [{CHAPTER}, 'LogSegment: a file
-    pair plus indexes'; {UNIFIED_LOG}; KIP-33]
-
-    LOG-38: Target -1 is the log end, with the latest epoch; -2, and without tiered storage -4, the log start, with the
-    first epoch if that begins at or below it. -3 is the first record with the largest timestamp of the log, of all its
-    segments; none in an empty log. -5 and -6, about tiered storage, are offset -1 of epoch -1 where there is none.
-    [{UNIFIED_LOG}; ListOffsetsRequest; KIP-734, KIP-1005, KIP-1023]
-    """
-    if state.offline:
-        return OUT_OF_SERVICE
-    if timestamp == LATEST:
-        latest = state.epochs[-1].epoch if state.epochs else None
-        return TimestampAndOffset(NO_TIMESTAMP, state.log_end, latest)
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        first = state.epochs[0].epoch if state.epochs and state.epochs[0].start_offset <= state.log_start else None
-        return TimestampAndOffset(NO_TIMESTAMP, state.log_start, first)
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return TimestampAndOffset(NO_TIMESTAMP, -1, -1)
-    if timestamp == MAX_TIMESTAMP:
-        holder = max(state.segments, key=lambda s: s.largest.timestamp)
-        found = next((b for b in holder.batches if b.max_timestamp == holder.largest.timestamp), None)
-        return None if found is None else TimestampAndOffset(found.max_timestamp, found.base_offset, found.leader_epoch)
-    holding = next((s for s in state.segments if not s.batches or s.largest.timestamp >= timestamp), None)
-    if holding is None:
-        return None
-    there = inspect.unwrap(segment.find_offset_by_timestamp)(holding, timestamp, state.log_start)
-    return None if there is None else TimestampAndOffset(there.timestamp, there.offset, there.leader_epoch)
+    """The offset for a timestamp, ms, or for what a negative one stands for."""
+    return OUT_OF_SERVICE if state.offline else reading.by_timestamp(state, timestamp)
 
 
 # ---- a stop and a start ----------------------------------------------------------------------------------------------
@@ -776,9 +684,6 @@ def crash_and_reopen(
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
-ENDING = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)", re.ASCII)
-
-
 @machine.question("parseTopicPartitionName")
 @states(without=A_FORMAT)
 @require(
@@ -791,10 +696,4 @@ def parse_topic_partition_name(name: str) -> TopicPartition | Refused:
     partition a number of 32 bits as Java reads one. A directory with another name is no log, and refused. [{LOCAL_LOG},
     parseTopicPartitionName]
     """
-    suffixed = name.endswith(("-delete", "-future", "-stray"))
-    if "-" not in name or (suffixed and not ENDING.fullmatch(name)):
-        return NO_LOG
-    topic, _, number = (name.rpartition(".")[0] if suffixed else name).rpartition("-")
-    if not topic or not re.fullmatch(r"[+-]?[0-9]+", number) or not -INT_MAX - 1 <= int(number) <= INT_MAX:
-        return NO_LOG
-    return TopicPartition(topic, int(number))
+    return parsed(name) or NO_LOG

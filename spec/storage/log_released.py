@@ -9,8 +9,8 @@ from kafkaspec.contract.codec import encode
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.spec.storage.log import machine
-from kafkaspec.spec.storage.log_parts.changes import aborted_up_to, behind
 from kafkaspec.spec.storage.log_parts.contents import Log
+from kafkaspec.spec.storage.log_parts.reading import aborted_up_to, behind
 
 
 def _passes_the_first(

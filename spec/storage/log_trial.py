@@ -18,6 +18,7 @@ RECORDS: list[Json] = [
     [["k", "v" * 400]],
     [["k", "v" * 700]],
     [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"], ["i", None]],
+    [["m", "n"], [None, "o"]],
 ]
 EFFECTS = ["topicId", "epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
 NAMES = [
@@ -93,7 +94,7 @@ def _batch(log: Log, at: int, records: Json, kind: str = "data", producer: int =
     return {
         "baseOffset": at, "timestamp": log.now, "records": [] if control else records, "leaderEpoch": latest,
         "producerId": producer, "producerEpoch": epoch, "baseSequence": sequence, "kind": kind, "coordinatorEpoch": 0,
-        "damaged": False,
+        "damaged": False, "logAppendTime": False,
     } | more  # fmt: skip
 
 
@@ -118,6 +119,8 @@ def _fetched(log: Log) -> list[Json]:
         [_batch(log, at, RECORDS[2]), _batch(log, at + 1, RECORDS[3], leaderEpoch=latest + 1)],
         [_batch(log, at, RECORDS[3]), _batch(log, at + 1, RECORDS[3])],
         [_batch(log, at + 2**31, RECORDS[0])],
+        [_batch(log, at, RECORDS[1], "transactional", 1, logAppendTime=True, timestamp=log.now - 30_000)],
+        [_batch(log, at, one), _batch(log, at + 1, one, "abort", 1, logAppendTime=True, timestamp=log.now + 30_000)],
     ]  # fmt: skip
     for producer in log.producers.opened.values():  # its end is so large that the log rolls for it
         out += 3 * [[_batch(log, at, RECORDS[3]), _batch(log, at + 1, one, "abort", producer)]]
@@ -174,6 +177,9 @@ machine.candidates |= {
     "init:flush_messages": lambda _: [2**63 - 1, 4, 1],
     "init:producer_id_expiration_ms": lambda _: [86_400_000, 86_400_000, 10_000, 2**31 - 1],
     "init:max_transaction_timeout_ms": lambda _: [300_000, 60_000, 2**31 - 1],
+    "init:message_timestamp_type": lambda _: ["CreateTime", "LogAppendTime", "CreateTime"],
+    "init:message_timestamp_before_max_ms": lambda _: [2**63 - 1, 2**63 - 1, 20_000, 999],
+    "init:message_timestamp_after_max_ms": lambda _: [2**63 - 1, 2**63 - 1, 15_000, 0],
     "leader_epoch": _epochs,
     "endOffsetForEpoch:leader_epoch": lambda s: [*(e.epoch for e in s.epochs), *_epochs(s), 0],
     "timestamp": _times,

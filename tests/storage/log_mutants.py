@@ -14,10 +14,11 @@ from kafkaspec.contract.machine import Driver, Machine, Step
 from kafkaspec.impl.common.disk import StorageError
 from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage import log_driver
+from kafkaspec.impl.storage.batch import stamp
 from kafkaspec.impl.storage.leader_epochs import EpochEnd
 from kafkaspec.impl.storage.log import AppendInfo, FetchResult, Place, UnifiedLog
 from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError, ProducerStateManager
-from kafkaspec.impl.storage.segment import CorruptRecord, Header, Segment, headers
+from kafkaspec.impl.storage.segment import CRC_FROM, CorruptRecord, Header, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import action, require
 from kafkaspec.models.storage import log as model
@@ -207,6 +208,196 @@ def _epochs_of_the_last(self: UnifiedLog, records: bytes, new: Sequence[Header],
 
     with patch.object(self.epochs, "assign", assign):
         return Sound._append(self, records, new, *rest)
+
+
+# ---- what a leader asks, and its timestamps
+def _with_config(method: str, **changes: Any) -> Callable[..., Any]:
+    """A method that reads the configuration otherwise."""
+
+    def call(self: UnifiedLog, *args: Any) -> Any:
+        kept, self.config = self.config, replace(self.config, **changes)
+        try:
+            return getattr(Sound, method)(self, *args)
+        finally:
+            self.config = kept
+
+    return call
+
+
+def _marker_is_not_asked(self: UnifiedLog, whole: bytes, *rest: Any) -> bytes:
+    """A coordinator's records are taken as they are."""
+    *most, origin = rest
+    if origin == CLIENT:
+        return Sound._validated(self, whole, *rest)
+    return bytes(_with_config("_validated", timestamp_before_max_ms=2**63 - 1, timestamp_after_max_ms=2**63 - 1)(
+        self, whole, *most, origin
+    ))  # fmt: skip
+
+
+def _duplicates_first(self: UnifiedLog, records: bytes, new: Sequence[Header], epoch: int, *rest: Any) -> Any:
+    """A client's batch that is there already is answered before its records are asked."""
+    try:
+        return Sound._led(self, records, new, epoch, *rest)
+    except impl.RecordsInError:
+        h = new[0]
+        known = self.producers.producers.get(h.producer_id)
+        if (
+            known is None
+            or known.duplicate(h.producer_epoch, h.base_sequence, h.base_sequence + h.last_offset_delta) is None
+        ):
+            raise
+        return _with_config("_led", timestamp_before_max_ms=2**63 - 1, timestamp_after_max_ms=2**63 - 1, compact=False)(
+            self, records, new, epoch, *rest
+        )
+
+
+def _epochs_before_records(self: UnifiedLog, records: bytes, new: Sequence[Header], epoch: int, *rest: Any) -> Any:
+    """Leader epochs are assigned before the records are asked."""
+    self.epochs.assign(epoch, self.log_end)
+    return Sound._led(self, records, new, epoch, *rest)
+
+
+def _follower_asks(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
+    """A follower refuses what it would not take as a leader."""
+    for h in headers(records) if not self.offline and self.config.create_time else ():
+        age = self.clock() - h.max_timestamp
+        if age > self.config.timestamp_before_max_ms or -age > self.config.timestamp_after_max_ms:
+            raise impl.RecordsInError(str(age))
+    return Sound.append_as_follower(self, records, epoch)
+
+
+def _follower_stamps(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
+    """A follower's batches get its own topic's timestamp type."""
+    if self.config.create_time:
+        return Sound.append_as_follower(self, records, epoch)
+    out = bytearray(records)
+    for h in headers(records):
+        data = stamp(records[h.position : h.position + h.size], h.base_offset, h.leader_epoch, True, h.max_timestamp)
+        if data[CRC_FROM:] != records[h.position + CRC_FROM : h.position + h.size]:
+            self._check_crc(records, h)
+        out[h.position : h.position + h.size] = data
+    return Sound.append_as_follower(self, bytes(out), epoch)
+
+
+def _type_alone(data: bytes, offset: int, epoch: int, append_time: bool, largest: int) -> bytes:
+    """LogAppendTime is said, and the client's timestamp stays."""
+    return stamp(data, offset, epoch, append_time, next(headers(data)).max_timestamp)
+
+
+def _time_alone(data: bytes, offset: int, epoch: int, append_time: bool, largest: int) -> bytes:
+    """The largest timestamp is the leader's, and nothing says so."""
+    return stamp(data, offset, epoch, False, largest)
+
+
+def _without_crc(data: bytes, offset: int, epoch: int, append_time: bool, largest: int) -> bytes:
+    """The CRC is that of the batch as it came."""
+    done = stamp(data, offset, epoch, append_time, largest)
+    return done[:17] + data[17:21] + done[21:]
+
+
+def _stamping(stamped: Callable[..., bytes]) -> Callable[[], Driver]:
+    def led(self: UnifiedLog, *args: Any) -> Any:
+        with patch.object(impl, "stamp", stamped):
+            return Sound._led(self, *args)
+
+    return _log(_led=led)
+
+
+def _time_of_the_client(self: UnifiedLog, new: Sequence[Header], epoch: int | None) -> AppendInfo:
+    """The log rolls, and answers, by what the client said; the batch itself is right."""
+    info = Sound._info(self, new, epoch)
+    if epoch is None:
+        info.max_timestamp = new[0].base_timestamp
+    return info
+
+
+def _no_append_time(self: UnifiedLog, *args: Any) -> AppendInfo:
+    """The answer has no log append time."""
+    info = Sound.append_as_leader(self, *args)
+    if info.log_append_time == self.clock():
+        info.log_append_time = -1
+    return info
+
+
+def _always_append_time(self: UnifiedLog, *args: Any) -> AppendInfo:
+    """The answer has a log append time with CreateTime, too."""
+    info = Sound.append_as_leader(self, *args)
+    if info.log_append_time == -1 and info.first_offset >= 0:
+        info.log_append_time = self.clock()
+    return info
+
+
+UNBOUNDED = 2**63 - 1
+LEADERS = [
+    of_impl(
+        "any key",
+        "LOG-48",
+        "a compacted topic takes a record without a key",
+        _log(_validated=_with_config("_validated", compact=False), _led=_with_config("_led", compact=False)),
+    ),
+    of_impl(
+        "as old as can be",
+        "LOG-48",
+        "message.timestamp.before.max.ms is not asked for",
+        _configured(timestamp_before_max_ms=lambda _: UNBOUNDED),
+    ),
+    of_impl(
+        "of the future",
+        "LOG-48",
+        "message.timestamp.after.max.ms is not asked for",
+        _configured(timestamp_after_max_ms=lambda _: UNBOUNDED),
+        "KAFKA-14991",
+    ),
+    of_impl(
+        "one difference",
+        "LOG-48",
+        "a timestamp after the clock has the bound of one before it, as message.timestamp.difference.max.ms had",
+        _configured(timestamp_after_max_ms=lambda c: c.timestamp_before_max_ms),
+    ),
+    of_impl(
+        "older by one",
+        "LOG-48",
+        "a timestamp at the bound is refused",
+        _configured(
+            timestamp_before_max_ms=lambda c: c.timestamp_before_max_ms - (c.timestamp_before_max_ms < UNBOUNDED)
+        ),
+    ),
+    of_impl(
+        "markers pass", "LOG-48", "a coordinator's timestamps are not asked", _log(_validated=_marker_is_not_asked)
+    ),
+    of_impl(
+        "duplicates first", "LOG-48 LOG-8", "a duplicate is answered before it is asked", _log(_led=_duplicates_first)
+    ),
+    of_impl(
+        "epochs before records",
+        "LOG-48 LOG-14",
+        "an append that is refused for its records leaves its leader epoch",
+        _log(_led=_epochs_before_records),
+    ),
+    of_impl("a follower asks", "LOG-48", "a follower asks timestamps", _log(append_as_follower=_follower_asks)),
+    of_impl(
+        "a follower stamps",
+        "LOG-49",
+        "a follower gives its own topic's timestamp type",
+        _log(append_as_follower=_follower_stamps),
+    ),
+    of_impl("type alone", "LOG-49", "LogAppendTime with the client's timestamp", _stamping(_type_alone)),
+    of_impl("time alone", "LOG-49", "the leader's time as CreateTime", _stamping(_time_alone)),
+    of_impl("the client's CRC", "LOG-49", "the CRC is that of the batch as it came", _stamping(_without_crc)),
+    of_impl(
+        "rolls by the client",
+        "LOG-49 LOG-5",
+        "the log rolls by the client's timestamp",
+        _log(_info=_time_of_the_client),
+    ),
+    of_impl("no append time", "LOG-49", "the answer lacks the log append time", _log(append_as_leader=_no_append_time)),
+    of_impl(
+        "always append time",
+        "LOG-49",
+        "the answer has a log append time with CreateTime",
+        _log(append_as_leader=_always_append_time),
+    ),
+]
 
 
 # ---- offsets
@@ -1093,3 +1284,4 @@ BUGS = [
 """Those that no fault above is."""
 
 MUTANTS += BUGS
+MUTANTS += LEADERS

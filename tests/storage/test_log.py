@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import random
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from crc32c import crc32c
 
 from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Outside, Refused, Step
@@ -21,7 +24,7 @@ from kafkaspec.contract.recording import manifest
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk, StorageError
 from kafkaspec.impl.storage import log as impl
 from kafkaspec.impl.storage import log_driver
-from kafkaspec.impl.storage.batch import Batch
+from kafkaspec.impl.storage.batch import ATTRIBUTES_AT, CRC_AT, MAX_TIMESTAMP_AT, Batch
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.segment import LOG, CorruptRecord, Header, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
@@ -116,7 +119,7 @@ class History:
 
     def marker(self, producer_id: int, type: str = "ABORT", **more: Any) -> Any:
         numbers = {"producer_epoch": 0, "coordinator_epoch": 0, "transaction_version": 0, "timestamp": 0}
-        return self("appendEndTxnMarker", **numbers, **{"leader_epoch": 0} | more, producer_id=producer_id, type=type)
+        return self("appendEndTxnMarker", **numbers | {"leader_epoch": 0} | more, producer_id=producer_id, type=type)
 
     def outside(self, name: str, **arguments: Any) -> Outside:
         step = machine.apply(self.log, name, arguments)
@@ -489,6 +492,91 @@ def test_flush_messages() -> None:
     assert h.log.recovery_point == 0
     h.leader()
     assert h.log.recovery_point == 3
+
+
+@pytest.mark.clause("LOG-48")
+def test_a_leader_asks_each_record_before_anything_stays() -> None:
+    bounds = {"message_timestamp_before_max_ms": 1000, "message_timestamp_after_max_ms": 500}
+    h = History(**bounds)
+    for timestamp, refused in ((999_000, False), (998_999, True), (1_000_500, False), (1_000_501, True)):
+        end = h.log.log_end
+        assert isinstance(h.leader(timestamp=timestamp, leader_epoch=end), Refused) == refused
+        assert (h.log.log_end - end, h.log.epochs[-1][0]) == ((0, end - 1) if refused else (1, end))
+    assert h.marker(1, timestamp=998_999).clause == "LOG-48"
+    h.follower(2, timestamp=5)
+    again = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    h.leader(**again)
+    h("advance", ms=1001)
+    assert h.leader(**again).clause == "LOG-48"  # a duplicate: its timestamp is asked first
+    h = History(**bounds, message_timestamp_type="LogAppendTime")
+    h.leader(timestamp=5)
+    h = History(cleanup_policy="compact")
+    assert h.leader([*A, KeyValue(None, "v")]).clause == "LOG-48"
+    assert (h.log.epochs, h.log.log_end) == ((), 0)
+    h.marker(1)
+    h.follower(1, [KeyValue(None, "v")])
+
+
+LOG_APPEND_TIME = {"message_timestamp_type": "LogAppendTime"}
+
+
+@pytest.mark.clause("LOG-49")
+def test_log_append_time_is_the_leader_s_clock() -> None:
+    h = History(**LOG_APPEND_TIME)
+    again = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    said = h.leader(THREE, timestamp=5, **again)
+    assert (said["maxTimestamp"], said["logAppendTime"]) == (1_000_000, 1_000_000)
+    h("advance", ms=10)
+    h.marker(1, timestamp=2_000_000)
+    read = h.read(0)["batches"]
+    assert [(b["maxTimestamp"], b["logAppendTime"]) for b in read] == [(1_000_000, True), (1_000_010, True)]
+    assert h.log.producers.producers[1].last_timestamp == 1_000_010
+    assert h("fetchOffsetByTimestamp", timestamp=1_000_001)["offset"] == 3
+    assert h("fetchOffsetByTimestamp", timestamp=6)["timestamp"] == 1_000_000
+    said = h.leader(THREE, timestamp=5, **again)
+    assert (said["lastOffset"], said["logAppendTime"], said["maxTimestamp"]) == (2, 1_000_000, 1_000_010)
+    h("crashAndReopen", log_start_offset=0, recovery_point=0)  # CRCs are right
+    assert h.log.log_end == 4
+
+
+@pytest.mark.clause("LOG-49")
+@pytest.mark.clause("LOG-5")
+@pytest.mark.clause("LOG-39")
+def test_rolls_and_retention_go_by_log_append_time() -> None:
+    for init, bases in ((LOG_APPEND_TIME, [0, 2]), ({}, [0])):
+        h = History(segment_ms=20_000, retention_ms=1000, **init)
+        h.leader(timestamp=1_000_000)
+        h("advance", ms=20_000)
+        h.leader(timestamp=1_000_000)
+        h("advance", ms=1)
+        h.leader(timestamp=1_000_000)
+        assert h.bases == bases
+        h("updateHighWatermark", offset=3)
+        h("advance", ms=1000)
+        assert h("deleteOldSegments") == 1
+        assert h.bases == ([2] if init else [3])
+
+
+@pytest.mark.clause("LOG-49")
+def test_a_follower_keeps_the_type_that_the_leader_gave() -> None:
+    for init in (LOG_APPEND_TIME, {}):
+        h = History(**init)
+        two = [BatchToReplicate(0, 5, tuple(A), log_append_time=True), BatchToReplicate(1, 7, tuple(A))]
+        said = h("appendBatchesAsFollower", leader_epoch=0, batches=two)
+        assert (said["maxTimestamp"], said["logAppendTime"]) == (7, -1)
+        assert [(b["maxTimestamp"], b.get("logAppendTime")) for b in h.read(0)["batches"]] == [(5, True), (7, None)]
+
+
+@pytest.mark.clause("LOG-48")
+def test_the_largest_timestamp_is_that_of_the_records() -> None:
+    """Where a leader looks at them: a client's header may say another."""
+    data = bytearray(batch("k"))
+    struct.pack_into(">q", data, MAX_TIMESTAMP_AT, 5)
+    struct.pack_into(">I", data, CRC_AT, crc32c(data[ATTRIBUTES_AT:]))
+    config = replace(CONFIG, timestamp_after_max_ms=10)
+    log = UnifiedLog("logs/t-0", SimulatedDisk(), config, lambda: 1_000_000, lambda _, task: task())
+    assert log.append_as_leader(bytes(data), 0).max_timestamp == 1_000_000
+    assert log.fetch_offset_by_timestamp(6) == (1_000_000, 0, 0)
 
 
 EFFECTS = {"topicId": 0, "epochs": 0, "roll": 0, "snapshot": 0, "bytes": 0, "txnIndex": 2, "flush": 2}

@@ -1,4 +1,4 @@
-"""What changes a log: appends with their effects in order, rolling, truncation, deletion, and what readers are told.
+"""What changes a log: appends with their effects in order, rolling, truncation and deletion.
 
 The clauses are those of the log, `spec.storage.log`, whose operations use them. Source: Kafka Internals, ch. 03;
 UnifiedLog and LocalLog, Kafka 4.3.0.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import dropwhile, pairwise
 from typing import Any
 
-from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, not_modelled, states
+from kafkaspec.contract.clauses import ONE_CALL, not_modelled, states
 from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.spec.common import producers
@@ -18,7 +18,7 @@ from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP, STORAGE_EXCEPTION
 from kafkaspec.spec.common.producers import EndedTransaction
 from kafkaspec.spec.common.segment_contents import IndexState, Segment, inactive, indexed, placed, room
-from kafkaspec.spec.storage import producer_state, transaction_index
+from kafkaspec.spec.storage import producer_state
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned
 from kafkaspec.spec.storage.log_parts import contents
 from kafkaspec.spec.storage.log_parts.contents import (
@@ -45,7 +45,7 @@ from kafkaspec.spec.storage.log_parts.contents import (
     without_segments,
     without_snapshots,
 )
-from kafkaspec.spec.storage.log_parts.shown import LogAppendInfo, ProducerIdAndFirstOffset, info
+from kafkaspec.spec.storage.log_parts.shown import LogAppendInfo, info
 
 APPENDING, BOUNDS, CHAPTER, FAILURES = contents.APPENDING, contents.BOUNDS, contents.CHAPTER, contents.FAILURES
 READING, ROLLING, UNIFIED_LOG, LOCAL_LOG = contents.READING, contents.ROLLING, contents.UNIFIED_LOG, contents.LOCAL_LOG
@@ -422,35 +422,6 @@ def retained(log: Log, fails: Effect | None) -> tuple[Log, int]:
         log, more = deleted(log, lambda n: 0 <= largest[n] < limit, fails)
         count += more
     return log, count
-
-
-@states(without=A_QUESTION)
-def aborted_in(log: Log, n: int, offset: int, position: int, size: int) -> list[ProducerIdAndFirstOffset]:
-    """The aborted transactions for a read in segment `n`.
-
-    LOG-25: A reader of committed records is told the aborted transactions (producer id and first offset) that overlap
-    what it may have been given: from its offset to the offset of the first index entry at or behind the end of the
-    bytes, or without one to the next segment, or to the log end. The transaction indexes are asked from the segment on
-    that gave the bytes, as TXI-6 says. [{READING}; {LOCAL_LOG}]
-    """
-    entry = next((e for e in log.segments[n].offsets if e.position >= position + size), None)
-    return aborted_up_to(log, n, offset, behind(log, n) if entry is None else entry.offset)
-
-
-def behind(log: Log, n: int) -> int:
-    """Where segment `n` ends: at the next one, or the log end."""
-    return log.segments[n + 1].base_offset if n + 1 < len(log.segments) else log.log_end
-
-
-def aborted_up_to(log: Log, n: int, offset: int, upper: int) -> list[ProducerIdAndFirstOffset]:
-    """The aborted transactions that overlap these offsets, by the transaction indexes from segment `n` on."""
-    out: list[ProducerIdAndFirstOffset] = []
-    for s in log.segments[n:]:
-        found = transaction_index.Index(s.base_offset, s.aborted).search(offset, upper)
-        out += [ProducerIdAndFirstOffset(e.producer_id, e.first_offset) for e in found.aborted_transactions]
-        if found.is_complete:
-            break
-    return out
 
 
 # ---- what holds

@@ -73,7 +73,7 @@ Kind = Literal["data", "transactional", "abort", "commit"]
 @dataclass(frozen=True)
 class BatchToReplicate:
     """A batch as a leader sent it. `timestamp`, ms, is that of all its records; a marker has one record, that is not
-    given. `damaged`: a byte of it changed on the way."""
+    given. `damaged`: a byte of it changed on the way. `log_append_time`: the timestamp is a leader's."""
 
     base_offset: Offset
     timestamp: Timestamp
@@ -85,6 +85,7 @@ class BatchToReplicate:
     kind: Kind = optional("data")
     coordinator_epoch: CoordinatorEpoch = optional(0)
     damaged: bool = optional(False)
+    log_append_time: bool = optional(False)
 
 
 def size_of(records: Sequence[KeyValue], control: bool = False) -> int:
@@ -109,6 +110,7 @@ class Batch(contents.Batch):
     producer_epoch: int = -1
     base_sequence: int = -1
     coordinator_epoch: int = 0
+    log_append_time: bool = False
 
     @property
     def size(self) -> int:
@@ -129,6 +131,7 @@ def batch_of(b: BatchToReplicate, leader_epoch: int | None = None) -> Batch:
         producer_epoch=b.producer_epoch,
         base_sequence=b.base_sequence,
         coordinator_epoch=b.coordinator_epoch,
+        log_append_time=b.log_append_time,
     )
 
 
@@ -150,6 +153,10 @@ class Config(NamedTuple):
     file_delete_delay_ms: int = 60_000
     max_message_bytes: int = 1 << 20
     flush_messages: int = 2**63 - 1
+    create_time: bool = True
+    """message.timestamp.type is CreateTime"""
+    timestamp_before_max_ms: int = 2**63 - 1
+    timestamp_after_max_ms: int = 2**63 - 1
 
 
 NOWHERE = -1

@@ -5,6 +5,7 @@ The clauses that govern them are those of the log, `spec.storage.log`. Source: U
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from kafkaspec.spec.common import producers
 from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.checkpoint_text import metadata_text
 from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.storage import leader_epochs
 from kafkaspec.spec.storage.log_parts.contents import Batch, Log, Mark, files_of, snapshot_files
 
@@ -25,7 +27,7 @@ class SegmentEntry:
     base_offset: Annotated[int, governs("LOG-6", "LOG-28", "LOG-33")]
     size: Annotated[int, governs("LOG-1", "LOG-28", "LOG-10")]
     """bytes"""
-    largest_timestamp: Annotated[int, governs("LOG-1", "LOG-28")]
+    largest_timestamp: Annotated[int, governs("LOG-1", "LOG-28", "LOG-49")]
     """ms; -1 without a batch"""
 
 
@@ -118,8 +120,8 @@ class LogAppendInfo:
 
     first_offset: Annotated[int, governs("LOG-2", "LOG-8", "LOG-11", "LOG-12")]
     last_offset: Annotated[int, governs("LOG-2", "LOG-8", "LOG-11", "LOG-12")]
-    max_timestamp: Annotated[int, governs("LOG-1", "LOG-12")]
-    log_append_time: Annotated[int, governs("LOG-8")]
+    max_timestamp: Annotated[int, governs("LOG-1", "LOG-12", "LOG-49")]
+    log_append_time: Annotated[int, governs("LOG-8", "LOG-49")]
     """ms; of a duplicate the timestamp of the batch that is there"""
     log_start_offset: Annotated[int, governs("LOG-1")]
     last_leader_epoch: Annotated[int | None, governs("LOG-12")]
@@ -152,13 +154,14 @@ class BatchRead:
     base_offset: int
     last_offset: int
     size: int
-    max_timestamp: int
+    max_timestamp: Annotated[int, governs("LOG-49", "LOG-23")]
     leader_epoch: int
     producer_id: int | None = None
     producer_epoch: int | None = None
     base_sequence: int | None = None
     transactional: bool | None = None
     control: bool | None = None
+    log_append_time: Annotated[bool | None, governs("LOG-49")] = None
 
 
 def read_of(b: Batch) -> BatchRead:
@@ -166,7 +169,7 @@ def read_of(b: Batch) -> BatchRead:
     return BatchRead(
         b.base_offset, b.last_offset, b.size, b.max_timestamp, b.leader_epoch,
         b.producer_id if known else None, b.producer_epoch if known else None, b.base_sequence if known else None,
-        True if b.kind != "data" else None, True if b.control else None,
+        True if b.kind != "data" else None, True if b.control else None, True if b.log_append_time else None,
     )  # fmt: skip
 
 
@@ -216,3 +219,17 @@ class TopicPartition:
 
     topic: str
     partition: int
+
+
+ENDING = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)", re.ASCII)
+
+
+def parsed(name: str) -> TopicPartition | None:
+    """The partition whose log a directory of this name has; None if it is no log."""
+    suffixed = name.endswith(("-delete", "-future", "-stray"))
+    if "-" not in name or (suffixed and not ENDING.fullmatch(name)):
+        return None
+    topic, _, number = (name.rpartition(".")[0] if suffixed else name).rpartition("-")
+    if not topic or not re.fullmatch(r"[+-]?[0-9]+", number) or not -INT_MAX - 1 <= int(number) <= INT_MAX:
+        return None
+    return TopicPartition(topic, int(number))

@@ -224,8 +224,9 @@ public final class LogAdapter implements Adapter {
         props.put("file.delete.delay.ms", a.path("fileDeleteDelayMs").asLong(60_000));
         props.put("max.message.bytes", a.path("maxMessageBytes").asInt(1 << 20));
         props.put("flush.messages", a.path("flushMessages").asLong(Long.MAX_VALUE));
-        props.put("message.timestamp.before.max.ms", Long.MAX_VALUE);
-        props.put("message.timestamp.after.max.ms", Long.MAX_VALUE);
+        props.put("message.timestamp.type", a.path("messageTimestampType").asText("CreateTime"));
+        props.put("message.timestamp.before.max.ms", a.path("messageTimestampBeforeMaxMs").asLong(Long.MAX_VALUE));
+        props.put("message.timestamp.after.max.ms", a.path("messageTimestampAfterMaxMs").asLong(Long.MAX_VALUE));
         config = new Config(props, a.path("rollJitterMs").asLong(0));
         expirationMs = a.path("producerIdExpirationMs").asInt(86_400_000);
         transactionTimeoutMs = a.path("maxTransactionTimeoutMs").asInt(300_000);
@@ -465,6 +466,10 @@ public final class LogAdapter implements Adapter {
                     .buffer()
                 : data(base, timestamp, b.path("records"), leaderEpoch, id, epoch, b.path("baseSequence").asInt(-1),
                     kind.equals("transactional"));
+            if (b.path("logAppendTime").asBoolean(false)) {
+                MemoryRecords.readableRecords(part).batches().iterator().next()
+                    .setMaxTimestamp(TimestampType.LOG_APPEND_TIME, timestamp);
+            }
             if (b.path("damaged").asBoolean(false)) {
                 part.put(part.limit() - 1, (byte) (part.get(part.limit() - 1) ^ 1));
             }
@@ -501,6 +506,9 @@ public final class LogAdapter implements Adapter {
             }
             if (batch.isControlBatch()) {
                 shown.put("control", true);
+            }
+            if (batch.timestampType() == TimestampType.LOG_APPEND_TIME) {
+                shown.put("logAppendTime", true);
             }
             batches.add(shown);
         }
