@@ -294,7 +294,7 @@ def append_end_txn_marker(
     return led(state, b, "COORDINATOR", fail_at, transaction_version, 0)
 
 
-@machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1", "LOG-5", "LOG-44")
+@machine.operation("appendAsFollower", "LOG-11", "LOG-12", "LOG-1", "LOG-5", "LOG-44", "LOG-48", "LOG-49")
 @require(few, "LOG-11 a batch of at most a thousand records")
 @appends
 def append_as_follower(
@@ -308,8 +308,9 @@ def append_as_follower(
 
 
 @machine.operation(
-    "appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1", "LOG-5", "LOG-44", "LOG-46"
-)
+    "appendBatchesAsFollower", "LOG-11", "LOG-12", "LOG-13", "LOG-10", "LOG-4", "LOG-1", "LOG-5", "LOG-44", "LOG-46",
+    "LOG-48", "LOG-49",
+)  # fmt: skip
 @require(lambda batches: 0 < len(batches) <= 10 and all(map(is_batch, batches)), "LOG-11 one to ten batches")
 @require(apart, "LOG-11 batches that a leader can have")
 @require(
@@ -607,7 +608,7 @@ def read(
 Target = Annotated[int, Within(reading.EARLIEST_PENDING_UPLOAD, 10**12)]
 
 
-@machine.question("fetchOffsetByTimestamp")
+@machine.question("fetchOffsetByTimestamp", "LOG-27", "LOG-38")
 def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffset | Refused | None:
     """The offset for a timestamp, ms, or for what a negative one stands for."""
     return OUT_OF_SERVICE if state.offline else reading.by_timestamp(state, timestamp)

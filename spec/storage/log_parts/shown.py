@@ -154,7 +154,7 @@ class BatchRead:
     base_offset: int
     last_offset: int
     size: int
-    max_timestamp: Annotated[int, governs("LOG-49", "LOG-23")]
+    max_timestamp: Annotated[int, governs("LOG-49")]
     leader_epoch: int
     producer_id: int | None = None
     producer_epoch: int | None = None
@@ -191,7 +191,7 @@ class FetchDataInfo:
     relative_position: int
     size_in_bytes: Annotated[int, governs("LOG-23", "LOG-24")]
     first_entry_incomplete: bool
-    batches: list[BatchRead]
+    batches: Annotated[list[BatchRead], governs("LOG-23", "LOG-24", "LOG-49")]
     aborted_transactions: Annotated[list[ProducerIdAndFirstOffset] | None, governs("LOG-25")]
 
 
