@@ -236,7 +236,7 @@ class UnifiedLog:
         for segment in self.segments.values():
             segment.roll_jitter_ms = config.roll_jitter_ms
         self.epochs, self.producers = loader.epochs, loader.producers
-        self.epochs.schedule = lambda task: self.schedule(0, task)
+        self.epochs.schedule = self._write_later
         self.log_start, self.log_end, self.recovery_point = loaded.log_start, loaded.log_end, loaded.recovery_point
         self._set_end(self.log_end)
         self.high_watermark = Place(self.log_start)
@@ -289,6 +289,15 @@ class UnifiedLog:
         except (OSError, StorageError) as e:
             self.offline = True
             raise StorageError(self.directory, str(e)) from e
+
+    def _write_later(self, task: Callable[[], None]) -> None:
+        """Leader epochs that were cut, by the scheduler: if the disk refuses, nobody else is told. [LOG-51]"""
+
+        def write() -> None:
+            with self._disk_errors():
+                task()
+
+        self.schedule(0, write)
 
     def _check_service(self) -> None:
         """Raises StorageError after an effect has failed. [LOG-37]"""
@@ -599,7 +608,7 @@ class UnifiedLog:
         self._remove_later(paths)
 
     def _give_up(self, gone: Sequence[Segment]) -> None:
-        """Take segments out of the log; their files get another name, and go later. [LOG-34]"""
+        """Take segments out of the log; their files get another name, and go later. [LOG-34, LOG-50]"""
         for segment in gone:
             del self.segments[segment.base_offset]
         self.bases = sorted(self.segments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -51,12 +52,17 @@ class RefusingDisk(SimulatedDisk):
         super().write(path, data)
 
     def rename(self, source: str, target: str) -> None:
-        self.refuse(source, ("roll", source == self.active()))  # an empty segment, which the new one replaces
+        renamed = source.endswith(LOG)
+        self.refuse(source, ("roll", source == self.active()), ("rename", renamed))  # a roll replaces an empty segment
         super().rename(source, target)
 
     def append(self, path: str, data: bytes) -> None:
         self.refuse(path, ("bytes", path.endswith(LOG)), ("txnIndex", path.endswith(TRANSACTION_INDEX)))
         super().append(path, data)
+
+    def truncate(self, path: str, size: int) -> None:
+        self.refuse(path, ("cut", path.endswith(LOG)))
+        super().truncate(path, size)
 
     def flush(self, path: str) -> None:
         self.refuse(path, ("flush", path == self.active() and len(self.names[path].content) > 0))
@@ -133,7 +139,8 @@ class Driver(ByName):
         if task.__name__ == "flush_metadata_file":
             return
         if delay_ms == 0:
-            task()
+            with suppress(StorageError):  # nobody waits for it
+                task()
         else:
             self.later.append((self.now + delay_ms, task))
 
@@ -191,6 +198,9 @@ class Driver(ByName):
     def roll(self, fail_at: str | None) -> int:
         return self.subject.roll()
 
+    def maybe_increment_log_start_offset(self, offset: int, fail_at: str | None) -> bool:
+        return self.subject.maybe_increment_log_start_offset(offset)
+
     def truncate_to(self, offset: int, fail_at: str | None) -> bool:
         return self.subject.truncate_to(offset)
 
@@ -239,8 +249,10 @@ class Driver(ByName):
         torn_bytes: int,
         no_snapshots: bool,
         topic_id: str | None,
+        fail_at: str | None,
     ) -> None:
         self.subject.close()
+        self.disk.refused = None
         try:
             self._reopen(log_start, recovery_point, clean, no_snapshots, topic_id)
         except impl.OtherTopic:
@@ -250,9 +262,9 @@ class Driver(ByName):
     def crash_and_reopen(
         self, log_start: int, recovery_point: int, clean: bool, torn_bytes: int, no_snapshots: bool
     ) -> None:
-        active = self.subject.active
-        for segment in (active,):
-            self.disk.truncate(segment.path(LOG), max(0, segment.size - torn_bytes))
+        last = max(n for n in self.disk.files(self.directory) if n.endswith(LOG))
+        path = f"{self.directory}/{last}"
+        self.disk.truncate(path, max(0, self.disk.size(path) - torn_bytes))
         self._reopen(log_start, recovery_point, clean, no_snapshots)
 
     def _reopen(

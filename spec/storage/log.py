@@ -82,6 +82,7 @@ from kafkaspec.spec.storage.log_parts.contents import (
     id_in_file,
     id_is_missing,
     new_segment,
+    on_disk,
     placed_high_watermark,
     with_high_watermark,
 )
@@ -91,6 +92,7 @@ from kafkaspec.spec.storage.log_parts.contracts import (
     in_service,
     keeps_order,
     keeps_segments,
+    one_behind_another,
     replayable,
     truncates_in_order,
 )
@@ -411,7 +413,7 @@ def maybe_increment_high_watermark(state: Log, offset: Offset) -> Step[Log, int 
     return Step(with_high_watermark(state, Mark(offset)), before) if offset > before else Step(state, None)
 
 
-@machine.operation("maybeIncrementLogStartOffset", "LOG-32", "LOG-22")
+@machine.operation("maybeIncrementLogStartOffset", "LOG-32", "LOG-22", "LOG-51")
 @keeps_order
 @flushed_alone
 @ensure(
@@ -421,7 +423,9 @@ def maybe_increment_high_watermark(state: Log, offset: Offset) -> Step[Log, int 
     "LOG-32 it only rises",
 )
 @ensure(lambda state, result: result.state.segments == state.segments, "LOG-32 the segments stay")
-def maybe_increment_log_start_offset(state: Log, offset: Offset) -> Step[Log, bool]:
+def maybe_increment_log_start_offset(
+    state: Log, offset: Offset, fail_at: Literal["epochs"] | None = None
+) -> Step[Log, bool]:
     """The log begins at an offset now: whether that is new.
 
     LOG-32: The log start rises to what DeleteRecords asks for, to what a follower's leader has, and to the first
@@ -434,7 +438,7 @@ def maybe_increment_log_start_offset(state: Log, offset: Offset) -> Step[Log, bo
         return Step(state, OUT_OF_SERVICE)
     if offset > state.high_watermark.offset:
         return Step(state, ABOVE_HIGH_WATERMARK)
-    return Step(with_log_start(state, offset), True) if offset > state.log_start else Step(state, False)
+    return Step(with_log_start(state, offset, fail_at), True) if offset > state.log_start else Step(state, False)
 
 
 @machine.operation("assignEpochStartOffset", "LOG-14")
@@ -461,7 +465,7 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
 
 
 # ---- truncation, deletion --------------------------------------------------------------------------------------------
-@machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31", "LOG-22", "LOG-37")
+@machine.operation("truncateTo", "LOG-28", "LOG-29", "LOG-17", "LOG-31", "LOG-22", "LOG-37", "LOG-50", "LOG-51")
 @states(without={"LOG-29": ONE_CALL})
 @replayable
 @truncates_in_order
@@ -477,7 +481,9 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
     lambda result: all(b.last_offset < result.state.log_end for s in result.state.segments for b in s.batches),
     "LOG-28 no batch reaches beyond the log end",
 )
-def truncate_to(state: Log, offset: Offset, fail_at: Literal["snapshot"] | None = None) -> Step[Log, bool]:
+def truncate_to(
+    state: Log, offset: Offset, fail_at: Literal["snapshot", "rename", "cut", "epochs"] | None = None
+) -> Step[Log, bool]:
     """The log is cut where it parts from the leader's: whether there was something to cut.
 
     LOG-28: A truncation to an offset below the log end deletes the segments that begin above it, and cuts the last one
@@ -492,12 +498,11 @@ def truncate_to(state: Log, offset: Offset, fail_at: Literal["snapshot"] | None 
     if state.offline:
         return Step(state, OUT_OF_SERVICE)
     if offset >= state.log_end:
-        return Step(contents.epochs_cut(state, end=state.log_end), False)
-    after = truncated(state, offset, fail_at)
-    return Step(after, OUT_OF_SERVICE if after.offline else True)
+        return Step(contents.epochs_cut(state, end=state.log_end, fails=fail_at), False)
+    return truncated(state, offset, fail_at)
 
 
-@machine.operation("truncateFullyAndStartAt", "LOG-30", "LOG-22", "LOG-37")
+@machine.operation("truncateFullyAndStartAt", "LOG-30", "LOG-22", "LOG-37", "LOG-50", "LOG-51")
 @in_service
 @require(
     lambda offset, log_start_offset: log_start_offset is None or log_start_offset <= offset,
@@ -510,23 +515,23 @@ def truncate_to(state: Log, offset: Offset, fail_at: Literal["snapshot"] | None 
     "LOG-30 it ends there",
 )
 @ensure(
-    lambda result: not any(s.batches for s in result.state.segments) and not result.state.epochs,
+    lambda result: result.state.offline or not (any(s.batches for s in result.state.segments) or result.state.epochs),
     "LOG-30 nothing is left",
 )
 def truncate_fully_and_start_at(
-    state: Log, offset: Offset, log_start_offset: Offset | None = None, fail_at: Literal["snapshot"] | None = None
-) -> Step[Log, None]:
+    state: Log, offset: Offset, log_start_offset: Offset | None = None,
+    fail_at: Literal["snapshot", "rename", "epochs"] | None = None,
+) -> Step[Log, None]:  # fmt: skip
     """The follower's log lies outside the leader's.
 
     LOG-30: A full truncation deletes all segments, leader epochs, producers and snapshots. The log then ends at the
     given offset, which is its high watermark, and begins there, or at the log start that was given. The new segment is
     there before the last old one goes. [{LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-9491]
     """
-    after = truncated_fully(state, offset, log_start_offset, fail_at)
-    return Step(after, OUT_OF_SERVICE if after.offline else None)
+    return truncated_fully(state, offset, log_start_offset, fail_at)
 
 
-@machine.operation("deleteOldSegments", "LOG-39", "LOG-33", "LOG-34", "LOG-37")
+@machine.operation("deleteOldSegments", "LOG-39", "LOG-33", "LOG-34", "LOG-37", "LOG-50")
 @in_service
 @keeps_order
 @keeps_segments
@@ -536,8 +541,8 @@ def truncate_fully_and_start_at(
     "LOG-33 nothing above the high watermark goes",
 )
 @ensure(lambda state, result: result.state.log_end == state.log_end, "LOG-33 the log end stays")
-def delete_old_segments(state: Log, fail_at: Literal["roll", "snapshot"] | None = None) -> Step[Log, Count]:
-    """Retention: how many segments were deleted. `fail_at`: what the disk refuses, if the log has to roll."""
+def delete_old_segments(state: Log, fail_at: Literal["roll", "snapshot", "rename"] | None = None) -> Step[Log, Count]:
+    """Retention: how many segments were deleted. `fail_at`: what the disk refuses, if it comes to it."""
     log, count = retained(state, fail_at)
     return Step(log, OUT_OF_SERVICE if log.offline else count)
 
@@ -615,7 +620,7 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
 
 
 # ---- a stop and a start ----------------------------------------------------------------------------------------------
-@machine.operation("closeAndReopen", "LOG-42", "LOG-44", "LOG-45", "LOG-47", kind="restart")
+@machine.operation("closeAndReopen", "LOG-42", "LOG-44", "LOG-45", "LOG-47", "LOG-37", kind="restart")
 @replayable
 @an_id
 @in_service
@@ -627,20 +632,26 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
 @require(lambda torn_bytes: torn_bytes == 0, "LOG-42 a clean stop loses nothing")
 @keeps_segments
 @ensure(
-    lambda state, result: result.state.log_end == state.active.next_offset, "LOG-42 the log ends behind its last batch"
+    lambda state, result: result.result == OUT_OF_SERVICE or result.state.log_end == state.active.next_offset,
+    "LOG-42 the log ends behind its last batch",
 )
 def close_and_reopen(
     state: Log, log_start_offset: Offset, recovery_point: Offset, last_shutdown_clean: bool = True,
     torn_bytes: Position = 0, producer_snapshots_deleted: bool = False, topic_id: str | None = None,
+    fail_at: Literal["topicId", "snapshot"] | None = None,
 ) -> Step[Log, None]:  # fmt: skip
-    """The log is closed, and loaded again, with a topic id if one is known. If that is refused, without one.
+    """The log is closed, and loaded again, with a topic id if one is known. If that is refused, without one. If the
+    disk refuses an effect of the close, it is not loaded.
 
     LOG-42: A log that is closed takes a producer snapshot at its end. Loaded again it has the same batches and epochs,
     ends behind its last batch (a log that was cut within a batch ended above), has its producers from the snapshot, and
     a recovery point at the log end; the high watermark is the log start until somebody says another one. [{CHAPTER},
     'Crash recovery & startup: LogLoader'; {UNIFIED_LOG}]
     """
-    closed = replace(id_in_file(state, None), producers=contents.take_snapshot(state.producers))
+    state = id_in_file(state, fail_at)
+    if id_is_missing(state) or (fail_at == "snapshot" and state.producers.end > state.producers.last_snapshot):
+        return failed(state)
+    closed = replace(state, producers=contents.take_snapshot(state.producers))
     after = contents.loaded(closed, True, recovery_point, log_start_offset, 0, producer_snapshots_deleted)
     if topic_id is None or topic_id == after.topic_id:
         return Step(after, None)
@@ -650,27 +661,31 @@ def close_and_reopen(
 
 
 @machine.operation("crashAndReopen", "LOG-43", kind="crash")
-@reveals("LOG-14", "LOG-35")
+@reveals("LOG-14", "LOG-35", "LOG-50", "LOG-51")
 @replayable
 @require(
-    lambda state, log_start_offset: state.segments[0].base_offset <= log_start_offset,
+    lambda state, log_start_offset: on_disk(state).segments[0].base_offset <= log_start_offset,
     "LDR-9 the log start that was checkpointed lies in the log",
 )
 @require(
-    lambda state, torn_bytes, log_start_offset: contents.torn(state.active, torn_bytes).next_offset >= log_start_offset,
+    lambda state, torn_bytes, log_start_offset: (
+        contents.torn(on_disk(state).active, torn_bytes).next_offset >= log_start_offset
+    ),
     "LDR-9 the log does not end below its start",
 )
+@require(lambda state: one_behind_another(on_disk(state)), "LOG-50 what was stranded lies apart from what is new")
 @require(lambda last_shutdown_clean: not last_shutdown_clean, "LOG-43 a crash leaves no marker of a clean stop")
 @require(lambda state, recovery_point: recovery_point <= state.recovery_point, "LOG-35 it was checkpointed before")
 @require(
-    lambda state: all(s.batches for s in state.segments[:-1]), "LOG-43 the segments before the active one have batches"
+    lambda state: all(s.batches for s in on_disk(state).segments[:-1]),
+    "LOG-43 the segments before the active one have batches",
 )
 @require(
-    lambda state, torn_bytes, recovery_point: contents.recoveries_fit(state, torn_bytes, recovery_point),
+    lambda state, torn_bytes, recovery_point: contents.recoveries_fit(on_disk(state), torn_bytes, recovery_point),
     "LOG-43 the indexes have room for what recovery reads",
 )
 @keeps_segments
-@ensure(lambda state, result: result.log_end <= state.active.next_offset, "LOG-43 nothing is made up")
+@ensure(lambda state, result: result.log_end <= on_disk(state).active.next_offset, "LOG-43 nothing is made up")
 def crash_and_reopen(
     state: Log, log_start_offset: Offset, recovery_point: Offset, last_shutdown_clean: bool = False,
     torn_bytes: Position = 0, producer_snapshots_deleted: bool = False,

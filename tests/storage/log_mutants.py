@@ -447,6 +447,105 @@ def _start_without_point(self: UnifiedLog, offset: int) -> bool:
     return raised
 
 
+# ---- what the disk refuses
+def _renamed_first(self: UnifiedLog, gone: Sequence[Segment]) -> None:
+    """Segments are in the log until their files have other names."""
+    paths = [path for segment in gone for path in self._renamed(segment)]
+    for segment in gone:
+        del self.segments[segment.base_offset]
+    self.bases = sorted(self.segments)
+    self._remove_later(paths)
+
+
+def _cut_before_names(self: UnifiedLog, offset: int) -> bool:
+    """The log end falls before segments are given up."""
+    if not self.offline and self.bases[0] <= offset < self.log_end:
+        self._set_end(offset)
+        self.log_end = offset + 1  # there is something to cut
+        try:
+            return Sound.truncate_to(self, offset)
+        except StorageError:
+            self.log_end = offset
+            raise
+    return Sound.truncate_to(self, offset)
+
+
+def _start_behind_names(self: UnifiedLog, wanted: Callable[[Segment, int | None], bool]) -> int:
+    """KAFKA-16073: the log start rises when the segments are gone."""
+    late: list[int] = []
+    with patch.object(self, "_raise_log_start", late.append):
+        count = Sound._delete(self, wanted)
+    for offset in late:
+        self._raise_log_start(offset)
+    return count
+
+
+def _told_of_epochs(self: UnifiedLog, task: Callable[[], None]) -> None:
+    """Whoever cuts the log waits for the epochs' file."""
+    with self._disk_errors():
+        task()
+
+
+def _in_service_without_epochs(self: UnifiedLog, task: Callable[[], None]) -> None:
+    """Epochs that the scheduler could not write take nothing out of service."""
+    self.schedule(0, task)
+
+
+def _closed_in_any_case(self: UnifiedLog) -> None:
+    """A close goes on without its snapshot."""
+    try:
+        Sound.close(self)
+    except StorageError:
+        self.offline = False
+        self._close_segments()
+
+
+def _cleared_last(self: UnifiedLog, offset: int, log_start: int | None) -> None:
+    """A full truncation clears leader epochs when all else is done."""
+    with patch.object(self.epochs, "clear_and_flush", lambda: None):
+        Sound._truncate_fully(self, offset, log_start)
+    self.epochs.clear_and_flush()
+
+
+REFUSED = [
+    of_impl(
+        "renamed first", "LOG-50", "segments stay in the log if they cannot be renamed", _log(_give_up=_renamed_first)
+    ),
+    of_impl(
+        "cut before names",
+        "LOG-50",
+        "a truncation that cannot rename has moved the log end",
+        _log(truncate_to=_cut_before_names),
+    ),
+    of_impl(
+        "start behind names",
+        "LOG-50 LOG-33",
+        "retention that cannot rename has not raised the log start",
+        _log(_delete=_start_behind_names),
+        "KAFKA-16073",
+    ),
+    of_impl(
+        "told of epochs",
+        "LOG-51",
+        "a truncation fails if the scheduler cannot write the epochs",
+        _log(_write_later=_told_of_epochs),
+    ),
+    of_impl(
+        "in service without epochs",
+        "LOG-51 LOG-37",
+        "a directory stays in service when the epochs could not be written",
+        _log(_write_later=_in_service_without_epochs),
+    ),
+    of_impl("closed in any case", "LOG-37", "a close goes on without its snapshot", _log(close=_closed_in_any_case)),
+    of_impl(
+        "cleared last",
+        "LOG-51",
+        "a full truncation that cannot write epochs has done all else",
+        _log(_truncate_fully=_cleared_last),
+    ),
+]
+
+
 # ---- reads
 def _reads_below(self: UnifiedLog, offset: int, *rest: Any) -> FetchResult:
     return Sound.read(self, max(offset, self.log_start), *rest)
@@ -1285,3 +1384,4 @@ BUGS = [
 
 MUTANTS += BUGS
 MUTANTS += LEADERS
+MUTANTS += REFUSED

@@ -640,6 +640,121 @@ def test_a_truncation_that_fails_leaves_the_high_watermark_above_the_log() -> No
     assert (h.bases, h.log.log_end, h.log.high_watermark.offset) == ([9], 9, 0)
 
 
+REOPEN = {"log_start_offset": 0, "recovery_point": 0}
+
+
+def three_segments(**init: Any) -> History:
+    """Each with a batch of a producer, all replicated; and leader epochs 0, 1 and 2."""
+    h = History(segment_bytes=600, **init)
+    for n in range(3):
+        h.leader(LONG, leader_epoch=n, producer_id=n, producer_epoch=0, base_sequence=0)
+    h("updateHighWatermark", offset=3)
+    return h
+
+
+@pytest.mark.clause("LOG-50")
+def test_a_truncation_that_cannot_rename_has_given_up_its_segments() -> None:
+    h = three_segments()
+    before = h.log
+    assert h("truncateTo", offset=1, fail_at="rename").clause == "LOG-37"
+    assert (h.bases, h.log.log_end, h.log.high_watermark, h.log.removed) == ([0, 1], 3, before.high_watermark, {})
+    assert (h.log.epochs, h.log.producers) == (before.epochs, before.producers)
+    h("crashAndReopen", **REOPEN)
+    assert (h.bases, h.log.log_end) == ([0, 1, 2], 3)
+    h("updateHighWatermark", offset=3)
+    assert h("truncateFullyAndStartAt", offset=9, fail_at="rename").clause == "LOG-37"
+    assert (h.bases, h.log.log_end, h.log.log_start) == ([2], 3, 0)
+    h("crashAndReopen", **REOPEN)
+    assert (h.bases, h.log.log_end) == ([0, 1, 2], 3)
+
+
+@pytest.mark.clause("LOG-50")
+def test_a_full_truncation_of_one_segment_that_cannot_be_renamed() -> None:
+    """The new one is there already, unless it is to have the old one's name."""
+    for offset, bases, after in ((9, [9], [0, 9]), (0, [0], [0])):
+        h = History()
+        h.leader()
+        assert h("truncateFullyAndStartAt", offset=offset, fail_at="rename").clause == "LOG-37"
+        assert (h.bases, h.log.log_end, len(h.log.epochs)) == (bases, 1, 1)
+        h("crashAndReopen", **REOPEN)
+        assert (h.bases, h.log.log_end) == (after, 9 if offset else 1)
+    h = History()
+    h.leader(THREE)
+    h("truncateFullyAndStartAt", offset=1, fail_at="rename")
+    assert h.outside("crashAndReopen", **REOPEN).clause == "LOG-50"
+
+
+@pytest.mark.clause("LOG-50")
+@pytest.mark.clause("LOG-33")
+def test_retention_that_cannot_rename_has_raised_the_log_start() -> None:
+    h = three_segments(retention_bytes=500)
+    assert h("deleteOldSegments", fail_at="rename").clause == "LOG-37"
+    assert (h.bases, h.log.log_start, h.log.removed) == ([1, 2], 1, {})
+    h("crashAndReopen", log_start_offset=1, recovery_point=0)
+    assert h.bases == [0, 1, 2]
+    h("updateHighWatermark", offset=3)
+    h("maybeIncrementLogStartOffset", offset=2)
+    assert h("deleteOldSegments", fail_at="rename").clause == "LOG-37"  # those below the log start
+    assert (h.bases, h.log.log_start) == ([2], 2)
+
+
+@pytest.mark.clause("LOG-37")
+def test_a_cut_that_fails_leaves_the_log_end() -> None:
+    h = History(segment_bytes=600)
+    h.leader(**transactional(1))
+    h.marker(1)
+    h.leader(LONG)
+    h.leader(LONG)
+    before = h.log
+    assert h("truncateTo", offset=1, fail_at="cut").clause == "LOG-37"
+    assert (h.bases, h.log.log_end, h.log.epochs) == ([0], 4, before.epochs)
+    assert (h.log.active.batches, h.log.active.aborted) == (before.segments[0].batches, ())
+    h("crashAndReopen", **REOPEN)
+    assert (h.bases, h.log.log_end, len(h.log.active.aborted)) == ([0], 2, 1)
+    h("truncateTo", offset=2, fail_at="cut")
+    assert not h.log.offline  # there was nothing to cut
+
+
+@pytest.mark.clause("LOG-51")
+def test_epochs_that_the_scheduler_cannot_write_do_not_fail_the_call() -> None:
+    h = three_segments()
+    assert h("truncateTo", offset=2, fail_at="epochs") is True
+    assert (h.log.epochs, h.log.epochs_file, h.log.offline) == (((0, 0), (1, 1)), ((0, 0), (1, 1), (2, 2)), True)
+    assert (h.log.log_end, h.log.high_watermark.offset) == (2, 2)
+    h("crashAndReopen", **REOPEN)
+    assert h.log.epochs == h.log.epochs_file == ((0, 0), (1, 1))
+    h("assignEpochStartOffset", leader_epoch=5, offset=2)
+    assert h("truncateTo", offset=2, fail_at="epochs") is False
+    assert (h.log.epochs[-1], h.log.offline) == ((1, 1), True)
+    h = three_segments()
+    assert h("maybeIncrementLogStartOffset", offset=2, fail_at="epochs") is True
+    assert (h.log.log_start, h.log.epochs, h.log.epochs_file[0], h.log.offline) == (2, ((2, 2),), (0, 0), True)
+
+
+@pytest.mark.clause("LOG-51")
+def test_a_full_truncation_that_cannot_write_epochs_ends_there() -> None:
+    h = three_segments()
+    assert h("truncateFullyAndStartAt", offset=9, fail_at="epochs").clause == "LOG-37"
+    assert (h.bases, h.log.log_end, h.log.epochs, len(h.log.epochs_file)) == ([9], 9, (), 3)
+    assert (h.log.log_start, h.log.high_watermark.offset, len(h.log.producers.producers)) == (0, 3, 3)
+
+
+@pytest.mark.clause("LOG-37")
+def test_a_close_that_fails_leaves_the_log_out_of_service() -> None:
+    h = History()
+    h("assignTopicId", topic_id=IDS[0])
+    h.leader(producer_id=1, producer_epoch=0, base_sequence=0)
+    assert h("closeAndReopen", **REOPEN, fail_at="snapshot").clause == "LOG-37"
+    assert (h.log.offline, list(h.log.producers.snapshots)) == (True, [])
+    h("crashAndReopen", **REOPEN)
+    h("closeAndReopen", **REOPEN, fail_at="topicId")  # the id is there
+    assert not h.log.offline
+    h = History()
+    h("assignTopicId", topic_id=IDS[0])
+    assert h("closeAndReopen", **REOPEN, fail_at="topicId").clause == "LOG-37"
+    assert (h.log.offline, h.log.topic_id_file) == (True, None)
+
+
 @pytest.mark.clause("LOG-37")
 @pytest.mark.clause("LOG-35")
 def test_a_flush_that_fails_leaves_the_recovery_point() -> None:

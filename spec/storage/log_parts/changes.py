@@ -29,6 +29,7 @@ from kafkaspec.spec.storage.log_parts.contents import (
     KeyValue,
     Log,
     Mark,
+    Refusable,
     batch_of,
     epochs_cut,
     given_up,
@@ -66,7 +67,7 @@ MOST_RECORDS = 1000
 
 
 @states(without={"LOG-7": ONE_CALL})
-def rolled(log: Log, expected: int, fails: Effect | None = None) -> Log:
+def rolled(log: Log, expected: int, fails: Refusable | None = None) -> Log:
     """The log with a new active segment.
 
     LOG-6: A roll begins a segment at the log end, or at the offset that is to come next if that is higher; the segment
@@ -323,42 +324,58 @@ def high_watermark_set(log: Log, offset: int) -> Log:
     return with_high_watermark(log, log.end if offset >= log.log_end else Mark(offset))
 
 
-def with_log_start(log: Log, offset: int) -> Log:
+def with_log_start(log: Log, offset: int, fails: Refusable | None = None) -> Log:
     """The log after its log start rose."""
     after = replace(log, log_start=offset, recovery_point=max(log.recovery_point, offset))
     if after.high_watermark.offset < offset:
         after = high_watermark_set(after, offset)
-    after = epochs_cut(after, start=offset)
+    after = epochs_cut(after, start=offset, fails=fails)
     return unstable(replace(after, producers=producer_state.with_log_start(after.producers, offset)))
 
 
-def truncated(log: Log, offset: int, fails: Effect | None) -> Log:
+def truncated(log: Log, offset: int, fails: Refusable | None) -> Step[Log, bool]:
     """The log after it was cut at an offset below its end (LOG-28)."""
     if log.segments[0].base_offset > offset:
-        return truncated_fully(log, offset, None, fails)
+        step = truncated_fully(log, offset, None, fails)
+        return Step(step.state, step.result or True)
     gone = [s for s in log.segments if s.base_offset > offset]
+    if gone and fails == "rename":
+        return Step(contents.stranded(log, gone), OUT_OF_SERVICE)
     after = without_segments(log, gone)
     cut = contents.truncate_segment(replace(after.active, now=log.now), offset).state
+    if fails == "cut" and cut.size < after.active.size:
+        return failed(after.with_active(replace(after.active, aborted=cut.aborted)))
     after = replace(after.with_active(cut), log_end=offset, recovery_point=min(log.recovery_point, offset))
-    after = epochs_cut(without_snapshots(after, [s.base_offset for s in gone]), end=offset)
-    after = rebuilt(replace(after, log_start=min(offset, log.log_start)), offset, fails=fails)
-    return after if after.offline else high_watermark_within(after)
+    after = without_snapshots(after, [s.base_offset for s in gone])
+    epochs = epochs_cut(after, end=offset, fails=fails)
+    after = rebuilt(replace(epochs, log_start=min(offset, log.log_start), offline=False), offset, fails=fails)
+    if after.offline:
+        return Step(after, OUT_OF_SERVICE)
+    return Step(replace(high_watermark_within(after), offline=epochs.offline), True)
 
 
-def truncated_fully(log: Log, offset: int, log_start: int | None, fails: Effect | None) -> Log:
+def truncated_fully(log: Log, offset: int, log_start: int | None, fails: Refusable | None) -> Step[Log, None]:
     """The log after it was emptied, to begin at an offset (LOG-30)."""
     made = new_segment(log.config, offset, log.now)
+    *others, last = log.segments
+    if fails == "rename":
+        if others:
+            return Step(contents.stranded(log, others), OUT_OF_SERVICE)
+        if last.base_offset == offset:
+            return failed(log)
+        return Step(contents.stranded(replace(log, segments=(*log.segments, made)), [last]), OUT_OF_SERVICE)
     after = replace(without_segments(log, log.segments), segments=(made,), log_end=offset)
+    after = replace(after, recovery_point=min(log.recovery_point, offset), epochs=())
+    if fails == "epochs":
+        return failed(after)
     after = replace(
         after,
-        recovery_point=min(log.recovery_point, offset),
         log_start=offset if log_start is None else log_start,
-        epochs=(),
         epochs_file=(),
         producers=producer_state.truncate_fully_and_start_at(log.producers, offset),
     )
     after = rebuilt(after, offset, fails=fails)
-    return after if after.offline else with_high_watermark(after, after.end)
+    return Step(after, OUT_OF_SERVICE) if after.offline else Step(with_high_watermark(after, after.end), None)
 
 
 def deletable(log: Log, delete: Callable[[int], bool]) -> list[int]:
@@ -374,9 +391,9 @@ def deletable(log: Log, delete: Callable[[int], bool]) -> list[int]:
 
 
 @states()
-def deleted(log: Log, delete: Callable[[int], bool], fails: Effect | None) -> tuple[Log, int]:
+def deleted(log: Log, delete: Callable[[int], bool], fails: Refusable | None) -> tuple[Log, int]:
     """The log without the segments that a policy has deleted, and how many those are; out of service, and with all of
-    them, if it has to roll and the disk refuses that.
+    them, if it has to roll and the disk refuses that, and if the disk refuses to rename them (LOG-50).
 
     LOG-33: Segments are deleted from the first on, each only if all of it lies below the high watermark; an empty
     active segment is not. If all would go, the log rolls first. The log start rises to the first segment that is left
@@ -394,11 +411,13 @@ def deleted(log: Log, delete: Callable[[int], bool], fails: Effect | None) -> tu
     first = log.segments[len(gone)].base_offset
     if first > log.log_start:
         log = with_log_start(log, first)
+    if fails == "rename":
+        return contents.stranded(log, gone), 0
     return without_snapshots(without_segments(log, gone), [s.base_offset for s in gone]), len(gone)
 
 
 @states(without=ONE_CALL)
-def retained(log: Log, fails: Effect | None) -> tuple[Log, int]:
+def retained(log: Log, fails: Refusable | None) -> tuple[Log, int]:
     """The log after retention, and how many segments it deleted.
 
     LOG-39: Segments that end at or below the log start are deleted. Then, if cleanup.policy has delete and the log has
@@ -409,7 +428,7 @@ def retained(log: Log, fails: Effect | None) -> tuple[Log, int]:
     start = log.log_start
     bases = [s.base_offset for s in log.segments]
     log, count = deleted(log, lambda n: n + 1 < len(bases) and bases[n + 1] <= start, fails)
-    if not log.config.delete:
+    if not log.config.delete or log.offline:
         return log, count
     if 0 <= log.config.retention_bytes <= log.size:
         over = log.size - log.config.retention_bytes

@@ -204,6 +204,8 @@ class Log:
     """sizes of the files whose names end with .deleted"""
     removals: tuple[tuple[int, tuple[str, ...]], ...] = ()
     """when they go, ms"""
+    stranded: tuple[Segment, ...] = ()
+    """segments that are not in the log any more, though their files have their names"""
     offline: bool = False
     """an effect failed: the directory is out of service"""
 
@@ -385,6 +387,26 @@ def without_segments(log: Log, gone: Sequence[Segment]) -> Log:
     return given_up(replace(log, segments=kept), gone)
 
 
+@states(without=not_modelled("the model's segments have no names that a disk could refuse to change"))
+def stranded(log: Log, gone: Sequence[Segment]) -> Log:
+    """The log without segments whose files could not be renamed.
+
+    LOG-50: Segments are out of the log before their files are renamed (LOG-34), and behind the rise of the log start
+    that makes a deletion safe (LOG-33). If the disk refuses that, the call ends there (LOG-37): a truncation leaves log
+    end, high watermark, leader epochs and producers as they were. The files have their names, and a load finds these
+    segments again. [{LOCAL_LOG}; {UNIFIED_LOG}]
+    """
+    bases = {s.base_offset for s in gone}
+    kept = tuple(s for s in log.segments if s.base_offset not in bases)
+    return replace(log, segments=kept, stranded=(*log.stranded, *gone), offline=True)
+
+
+def on_disk(log: Log) -> Log:
+    """The log with all segments that a load finds."""
+    every = sorted((*log.segments, *log.stranded), key=lambda s: s.base_offset)
+    return replace(log, segments=tuple(every), stranded=()) if log.stranded else log
+
+
 def without_snapshots(log: Log, bases: Sequence[int]) -> Log:
     """The log without the snapshots of segments that were deleted."""
     files = snapshot_files(log.producers, bases)
@@ -419,13 +441,23 @@ def epochs_written(log: Log, entries: Entries) -> Log:
     return log if entries == log.epochs else replace(log, epochs=entries, epochs_file=entries)
 
 
-def epochs_cut(log: Log, *, end: int | None = None, start: int | None = None) -> Log:
-    """With the epochs that are left of a truncation; the scheduler has written them."""
-    entries = log.epochs
+@states(without=not_modelled("the model takes what the scheduler writes for written"))
+def epochs_cut(log: Log, *, end: int | None = None, start: int | None = None, fails: Refusable | None = None) -> Log:
+    """With the epochs that are left of a truncation.
+
+    LOG-51: What a truncation, and a rise of the log start, leave of the leader epochs is written by the scheduler. If
+    the disk refuses it, the call succeeds all the same; the file has the older entries, and the directory is out of
+    service (LOG-37). A load cuts them again. A full truncation writes them itself: it ends there, with segments and log
+    end moved, and high watermark, log start and producers as they were. [{UNIFIED_LOG}; LeaderEpochFileCache, Kafka
+    4.3.0; KAFKA-15046]
+    """
+    entries, cut = log.epochs, False
     if end is not None:
-        entries = cut_from_end(entries, end)
+        entries, cut = cut_from_end(entries, end), any(e.start_offset >= end for e in entries)
     if start is not None and any(e.start_offset <= start for e in entries):
-        entries = cut_from_start(entries, start)
+        entries, cut = cut_from_start(entries, start), True
+    if cut and fails == "epochs":
+        return replace(log, epochs=entries, offline=True)
     return epochs_written(log, entries)
 
 
@@ -453,7 +485,7 @@ def append_to_producers(
 
 
 @states(without=PRODUCERS)
-def rebuilt(log: Log, end: int, clean: bool = False, fails: Effect | None = None) -> Log:
+def rebuilt(log: Log, end: int, clean: bool = False, fails: Refusable | None = None) -> Log:
     """The log with its producer state brought to `end`; out of service where the disk refuses a snapshot.
 
     LOG-31: After a truncation the producer state is taken from the newest snapshot that is left (PSM-19, PSM-20), and
@@ -517,7 +549,7 @@ def recoveries_fit(log: Log, lost_bytes: int, recovery_point: int) -> bool:
 def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_bytes: int, no_snapshots: bool) -> Log:
     """The log after a stop and a start, with the offsets that the checkpoints have and the topic's id in its file. Its
     last segment loses its last bytes, and the snapshots may be lost."""
-    now = log.now
+    now, log = log.now, on_disk(log)
     fresh = producers.State(
         {}, {}, {}, {} if no_snapshots else log.producers.snapshots, 0, 0, now, log.producers.guards, frozenset(),
         log.producers.config,
@@ -577,3 +609,5 @@ def _recovered(log: Log, segment: Segment, log_start: int) -> Log:
 Effect = Literal["topicId", "epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
 """of an append, that the disk can refuse: the topic's id, the leader epoch checkpoint, the new segment, its snapshot,
 the batches, the transaction index, the flush"""
+Refusable = Effect | Literal["rename", "cut"]
+"""of any call: also another name for the file of a segment that goes, and the cut of the segment that is left"""

@@ -76,9 +76,9 @@ class Observation:
         governs(
             "LOG-1",
             keys={
-                "*.deleted": ("LOG-34",),
+                "*.deleted": ("LOG-34", "LOG-50"),
                 "*.snapshot": ("LOG-6", "LOG-31"),
-                "leader*": ("LOG-14",),
+                "leader*": ("LOG-14", "LOG-51"),
                 "part*": ("LOG-44",),
             },
         ),
@@ -91,7 +91,7 @@ def observe(log: Log) -> Observation:
         ProducerEntry(i, p.epoch, p.coordinator_epoch, p.last_timestamp, p.transaction, [b.numbers for b in p.batches])
         for i, p in sorted(log.producers.producers.items())
     )
-    files = {k: v for s in log.segments for k, v in files_of(s).items()}
+    files = {k: v for s in (*log.segments, *log.stranded) for k, v in files_of(s).items()}
     files |= snapshot_files(log.producers) | log.removed
     files["leader-epoch-checkpoint"] = 0 if log.epochs_file is None else len(leader_epochs.text_of(log.epochs_file))
     if log.topic_id_file is not None:

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -50,7 +51,8 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * broker asks for first; a jitter that is not drawn; a clock and a scheduler that run by {@code advance} alone. With
  * {@code failAt} the effect of that name throws an IOException in the place of the disk, before it does anything: of
  * {@code epochs} where the checkpoint file is written, whose own handler marks the directory as failed. Of {@code topicId}
- * a directory stands where Kafka would write the file. The task that writes the topic's id is held back until
+ * a directory stands where Kafka would write the file, of {@code rename} where it would move a segment's; of {@code cut}
+ * the segment's channel refuses. The task that writes the topic's id is held back until
  * {@code flushMetadataFile}, as a scheduler that is busy does. A crash is a copy of
  * the directory, cut, and loaded again. After each call the active segment's indexes are looked at, so that their files,
  * which Kafka makes when they are first needed, are there: which call makes them is not compared. Likewise each segment is
@@ -87,7 +89,7 @@ public final class LogAdapter implements Adapter {
         }
     }
 
-    /** The clock's scheduler, which holds one task back. */
+    /** The clock's scheduler, which holds one task back. Nobody is told of one that fails, as of a broker's. */
     private final class Later implements Scheduler {
         @Override
         public void startup() {
@@ -105,7 +107,13 @@ public final class LogAdapter implements Adapter {
                 held.add(task);
                 return null;
             }
-            return time.scheduler.schedule(name, task, delayMs, periodMs);
+            return time.scheduler.schedule(name, () -> {
+                try {
+                    task.run();
+                } catch (KafkaStorageException e) {
+                    // the directory is out of service
+                }
+            }, delayMs, periodMs);
         }
 
         @Override
@@ -127,13 +135,23 @@ public final class LogAdapter implements Adapter {
 
         @Override
         public void write(Collection<EpochEntry> entries) {
+            refuseEpochs();
+            super.write(entries);
+        }
+
+        @Override
+        public void writeIfDirExists(Collection<EpochEntry> entries) {
+            refuseEpochs();
+            super.writeIfDirExists(entries);
+        }
+
+        private void refuseEpochs() {
             try {
                 refuse("epochs");
             } catch (IOException e) {
                 failures.maybeAddOfflineLogDir(dir.getParent().toString(), "", e);
                 throw new KafkaStorageException(e.getMessage(), e);
             }
-            super.write(entries);
         }
     }
 
@@ -240,7 +258,7 @@ public final class LogAdapter implements Adapter {
         failures = new LogDirFailureChannel(1);
         File directory = dir.toFile();
         LeaderEpochFileCache epochs = new LeaderEpochFileCache(
-            partition, new Epochs(LeaderEpochCheckpointFile.newFile(directory)), time.scheduler);
+            partition, new Epochs(LeaderEpochCheckpointFile.newFile(directory)), new Later());
         producers = new Producers();
         LogSegments segments = new LogSegments(partition);
         LoadedLogOffsets offsets = new LogLoader(directory, partition, config, time.scheduler, time, failures, clean, segments,
@@ -259,22 +277,45 @@ public final class LogAdapter implements Adapter {
     @Override
     public Object apply(String op, JsonNode a) throws Throwable {
         failAt = a.path("failAt").asText(null);
-        Path inTheWay = "topicId".equals(failAt) ? dir.resolve("partition.metadata.tmp") : null;
-        if (inTheWay != null) {
-            Files.createDirectory(inTheWay);
+        List<Path> inTheWay = new ArrayList<>();
+        if ("topicId".equals(failAt)) {
+            inTheWay.add(dir.resolve("partition.metadata.tmp"));
+        } else if ("rename".equals(failAt)) {
+            try (DirectoryStream<Path> logs = Files.newDirectoryStream(dir, "*.log")) {
+                logs.forEach(log -> inTheWay.add(dir.resolve(log.getFileName() + LogFileUtils.DELETED_FILE_SUFFIX)));
+            }
         }
+        for (Path path : inTheWay) {
+            if (Files.exists(path)) {
+                Files.move(path, aside(path));
+            }
+            Files.createDirectories(path.resolve("in the way"));
+        }
+        Map<FileRecords, FileChannel> files = new LinkedHashMap<>();
+        if ("cut".equals(failAt)) {
+            log.logSegments().forEach(segment -> files.put(segment.log(), segment.log().channel()));
+        }
+        files.forEach((records, channel) -> UncutChannel.put(records, new UncutChannel(channel)));
         try {
             return call(op, a);
         } finally {
-            if (inTheWay != null) {
-                Files.delete(inTheWay);
+            for (Path path : inTheWay) {
+                Scratch.delete(path);
+                if (Files.exists(aside(path))) {
+                    Files.move(aside(path), path);
+                }
             }
+            files.forEach(UncutChannel::put);
             failAt = null;
             if (log != null) {
                 log.activeSegment().offsetIndex();
                 log.activeSegment().timeIndex();
             }
         }
+    }
+
+    private static Path aside(Path path) {
+        return path.resolveSibling("aside " + path.getFileName());
     }
 
     private Object call(String op, JsonNode a) throws Throwable {
@@ -359,6 +400,7 @@ public final class LogAdapter implements Adapter {
             }
             case "closeAndReopen":
                 log.close();
+                failAt = null;
                 reopen(a);
                 return null;
             case "crashAndReopen":
@@ -407,11 +449,16 @@ public final class LogAdapter implements Adapter {
                     Files.copy(file, copy.resolve(file.getFileName()));
                 }
             }
-            File active = LogFileUtils.logFile(copy.toFile(), log.activeSegment().baseOffset());
+            Path last = null;
+            try (DirectoryStream<Path> logs = Files.newDirectoryStream(copy, "*.log")) {
+                for (Path path : logs) {
+                    last = last == null || path.compareTo(last) > 0 ? path : last;
+                }
+            }
             log.closeHandlers();
             Scratch.delete(dir.getParent());
             dir = copy;
-            try (RandomAccessFile file = new RandomAccessFile(active, "rw")) {
+            try (RandomAccessFile file = new RandomAccessFile(last.toFile(), "rw")) {
                 file.setLength(Math.max(0, file.length() - tornBytes));
             }
         } catch (IOException e) {
