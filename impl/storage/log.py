@@ -29,7 +29,7 @@ from kafkaspec.impl.management.checkpoints import (
     storage_errors,
 )
 from kafkaspec.impl.storage import producer_state
-from kafkaspec.impl.storage.batch import CODEC_MASK, CODECS, LENGTH_AT, MAGIC, Batch, control, stamp
+from kafkaspec.impl.storage.batch import CODEC_MASK, LENGTH_AT, MAGIC, Batch, control, stamp
 from kafkaspec.impl.storage.leader_epochs import UNDEFINED, EpochEnd
 from kafkaspec.impl.storage.log_loader import DELETED, LogLoader
 from kafkaspec.impl.storage.producer_state import (
@@ -60,6 +60,7 @@ from kafkaspec.impl.storage.segment import (
 )
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.impl.storage.validator import InvalidRecords, Validator
+from kafkaspec.spec.common.compression import CODECS
 from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 
