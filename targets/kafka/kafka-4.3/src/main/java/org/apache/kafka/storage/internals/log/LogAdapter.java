@@ -52,8 +52,8 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
  * {@code failAt} the effect of that name throws an IOException in the place of the disk, before it does anything: of
  * {@code epochs} where the checkpoint file is written, whose own handler marks the directory as failed. Of {@code topicId}
  * a directory stands where Kafka would write the file, of {@code rename} where it would move a segment's; of {@code cut}
- * the segment's channel refuses. The task that writes the topic's id is held back until
- * {@code flushMetadataFile}, as a scheduler that is busy does. A crash is a copy of
+ * the segment's channel refuses. The task that writes the topic's id is held back until {@code flushMetadataFile}, and
+ * one that writes leader epochs until the call is over, as a scheduler that is busy does. A crash is a copy of
  * the directory, cut, and loaded again. After each call the active segment's indexes are looked at, so that their files,
  * which Kafka makes when they are first needed, are there: which call makes them is not compared. Likewise each segment is
  * asked for its largest timestamp when it was loaded: a segment that is truncated before anybody asked forgets it.
@@ -73,6 +73,7 @@ public final class LogAdapter implements Adapter {
     private Producers producers;
     private String failAt;
     private final List<Runnable> held = new ArrayList<>();
+    private final List<Runnable> soon = new ArrayList<>();
 
     /** A configuration whose jitter is known. */
     private static final class Config extends LogConfig {
@@ -89,7 +90,10 @@ public final class LogAdapter implements Adapter {
         }
     }
 
-    /** The clock's scheduler, which holds one task back. Nobody is told of one that fails, as of a broker's. */
+    /**
+     * The clock's scheduler, which holds one task back, and the leader epochs until the call is over. Nobody is told of a
+     * task that fails, as of a broker's.
+     */
     private final class Later implements Scheduler {
         @Override
         public void startup() {
@@ -107,13 +111,18 @@ public final class LogAdapter implements Adapter {
                 held.add(task);
                 return null;
             }
-            return time.scheduler.schedule(name, () -> {
+            Runnable untold = () -> {
                 try {
                     task.run();
                 } catch (KafkaStorageException e) {
                     // the directory is out of service
                 }
-            }, delayMs, periodMs);
+            };
+            if (name.startsWith("leader-epoch-cache-flush")) {
+                soon.add(untold);
+                return null;
+            }
+            return time.scheduler.schedule(name, untold, delayMs, periodMs);
         }
 
         @Override
@@ -250,6 +259,12 @@ public final class LogAdapter implements Adapter {
         transactionTimeoutMs = a.path("maxTransactionTimeoutMs").asInt(300_000);
         time = new MockTime(1_000_000, 0);
         open(0, 0, true, Optional.empty());
+        runSoon();
+    }
+
+    private void runSoon() {
+        soon.forEach(Runnable::run);
+        soon.clear();
     }
 
     private void open(long logStart, long recoveryPoint, boolean clean, Optional<Uuid> topicId) throws IOException {
@@ -299,6 +314,7 @@ public final class LogAdapter implements Adapter {
         try {
             return call(op, a);
         } finally {
+            runSoon();
             for (Path path : inTheWay) {
                 Scratch.delete(path);
                 if (Files.exists(aside(path))) {
