@@ -39,6 +39,7 @@ from kafkaspec.contract.numbers import (
     Within,
 )
 from kafkaspec.spec.common import producers as tables
+from kafkaspec.spec.common import transactional_log
 from kafkaspec.spec.common.aborted_transaction import AbortedTransaction, Entries
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, OUT_OF_RANGE
 from kafkaspec.spec.common.producers import MarkerType, Origin
@@ -65,6 +66,7 @@ from kafkaspec.spec.storage.transaction_index import overlapping
 PREFIX = "LSO"
 TITLE = "Last stable offset"
 
+LOG = transactional_log.LOG
 LOCAL = "LocalLog and LogSegment, Kafka 4.3.0"
 LOADER = "LogLoader and UnifiedLog.rebuildProducerState, Kafka 4.3.0"
 CONSUMER = "CompletedFetch, Kafka clients 4.3.0"
