@@ -11,7 +11,7 @@ Source: UnifiedLog, LocalLog, LogSegment, LogLoader and CompletedFetch, Kafka 4.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -170,7 +170,10 @@ class TransactionalLog:
         completed = None if append is None else self._put(append, batch, version)
         self.active.append(batch)
         self.end = batch.last + 1
-        self._take(append, completed)
+        if append is not None:
+            self.producers.update(append)
+        if completed is not None:
+            self._complete(completed)
         self.producers.end_offset = self.end
         self.look_up_first_unstable()
         return batch.base, batch.last
@@ -193,14 +196,33 @@ class TransactionalLog:
         append.data(batch.epoch, batch.sequence, last, batch.base, batch.last, batch.timestamp, batch.is_transactional)
         return None
 
-    def _take(
-        self, append: producer_state.Append | None, completed: producer_state.CompletedTransaction | None
-    ) -> None:
-        """Have the producers' state take in what was appended, and the index what was aborted. [LSO-4]"""
-        if append is not None:
+    def append_all(self, batches: Sequence[Batch]) -> tuple[int, int]:
+        """Put batches of the leader at the end, all or none; first and last offset. [LSO-18]"""
+        ended = self._take_in(batches)
+        for batch in batches:
+            self.active.append(batch)
+        self.end = batches[-1].last + 1
+        for completed in ended:
+            self._complete(completed)
+        self.producers.end_offset = self.end
+        self.look_up_first_unstable()
+        return batches[0].base, batches[-1].last
+
+    def _take_in(self, batches: Iterable[Batch]) -> list[producer_state.CompletedTransaction]:
+        """Have the producers' state take in batches as one append; the transactions that they end."""
+        appends: dict[int, producer_state.Append] = {}
+        ended = []
+        for batch in batches:
+            if batch.producer_id >= 0:
+                append = appends.get(batch.producer_id) or self.producers.prepare(batch.producer_id, REPLICATION)
+                appends[batch.producer_id] = append
+                ended.append(self._put(append, batch, -1))
+        for append in appends.values():
             self.producers.update(append)
-        if completed is None:
-            return
+        return [completed for completed in ended if completed is not None]
+
+    def _complete(self, completed: producer_state.CompletedTransaction) -> None:
+        """Have the index take in a transaction that was aborted, and the producers' state that it ended. [LSO-4]"""
         if completed.aborted:
             stable = self.producers.last_stable_offset_of(completed)
             numbers = (completed.producer_id, completed.first_offset, completed.last_offset)
@@ -352,18 +374,8 @@ class TransactionalLog:
     def _read(self, segment: Segment, start: int) -> None:
         """Have the producers' state take in what a segment has from an offset on, as one append. [LSO-9]"""
         at = segment.position(start)
-        appends: dict[int, producer_state.Append] = {}
-        ended = []
-        for batch in segment.batches[at:] if at is not None else ():
-            if batch.producer_id >= 0:
-                append = appends.get(batch.producer_id) or self.producers.prepare(batch.producer_id, REPLICATION)
-                appends[batch.producer_id] = append
-                ended.append(self._put(append, batch, -1))
-        for append in appends.values():
-            self.producers.update(append)
-        for completed in ended:
-            if completed is not None:
-                self.producers.complete(completed)
+        for completed in self._take_in(segment.batches[at:] if at is not None else ()):
+            self.producers.complete(completed)
 
     # reads
 
@@ -398,8 +410,13 @@ class TransactionalLog:
         if upper is None:
             more = at.segment + 1 < len(self.segments)
             upper = self.segments[at.segment + 1].base if more else self.end
-        indexes = (s.index for s in self.segments[at.segment :])
-        return FetchInfo(found, transaction_index.collect(indexes, start, upper))
+        return FetchInfo(found, self._aborted(at.segment, start, upper))
+
+    def _aborted(self, segment: int, start: int, upper: int) -> list[AbortedTxn]:
+        """The aborted transactions that overlap, of a segment and those behind it. All are looked at: of those that
+        were appended at once an earlier one may say that all is stable up to beyond a later one. [LSO-12]"""
+        entries = (e for s in self.segments[segment:] for e in s.index)
+        return [e for e in entries if e.last_offset >= start and e.first_offset < upper]
 
 
 class Consumer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkaspec.contract.codec import encode as as_json
@@ -20,6 +20,7 @@ from kafkaspec.spec.common.transactional_log import (
     Observation,
     Poll,
     ProducerView,
+    ReplicaBatch,
 )
 from kafkaspec.spec.storage import last_stable as spec
 
@@ -73,6 +74,14 @@ class Driver(ByName):
         control = kind in ("COMMIT", "ABORT")
         own = (-1, coordinator_epoch) if control else (sequence, -1)
         return self._append(REPLICATION, -1, count, producer_id, epoch, kind, *own, at=first)
+
+    def replicate_batches(self, batches: Sequence[ReplicaBatch]) -> spec.Offsets:
+        appended, end = [], self.subject.end
+        for b in map(ReplicaBatch._make, batches):
+            own = (-1, b.coordinator_epoch) if b.kind in ("COMMIT", "ABORT") else (b.first_sequence, -1)
+            appended.append(Batch(end, end + b.records - 1, b.producer_id, b.producer_epoch, b.kind, *own, self.now))
+            end += b.records
+        return spec.Offsets(*self.subject.append_all(appended))
 
     def delete_old_segments(self, retention_ms: int) -> None:
         self.subject.delete_old_segments(retention_ms, self.now)

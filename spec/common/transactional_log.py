@@ -13,9 +13,9 @@ from kafkaspec.contract.clauses import states
 from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Refused
-from kafkaspec.contract.numbers import Offset
+from kafkaspec.contract.numbers import CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, SequenceNumber, Within
 from kafkaspec.spec.common import producers as tables
-from kafkaspec.spec.common.aborted_transaction import Entries, in_order
+from kafkaspec.spec.common.aborted_transaction import Entries
 
 LOG = "UnifiedLog, Kafka 4.3.0"
 NOBODY = -1
@@ -41,6 +41,18 @@ class LogBatch(NamedTuple):
     @property
     def is_marker(self) -> bool:
         return self.kind in ("COMMIT", "ABORT")
+
+
+class ReplicaBatch(NamedTuple):
+    """A batch of the leader's log that a follower appends. Sequences of markers, and coordinator epochs of others, are
+    not looked at."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    kind: Kind
+    first_sequence: SequenceNumber
+    coordinator_epoch: CoordinatorEpoch
+    records: Annotated[int, Within(1, 5)]
 
 
 @dataclass(frozen=True)
@@ -123,11 +135,11 @@ class Observation:
     first_unstable_offset: Annotated[int | None, governs("LSO-2", "LSO-1", "LSO-6", "LSO-8", "LSO-9")]
     segments: Annotated[tuple[int, ...], governs("LSO-7", "LSO-8", "LSO-14")]
     """base offsets"""
-    batches: Annotated[tuple[BatchView, ...], governs("LSO-3", "LSO-7", "LSO-8")]
+    batches: Annotated[tuple[BatchView, ...], governs("LSO-3", "LSO-7", "LSO-8", "LSO-18")]
     """base offset, last offset, producer id, producer epoch, kind"""
-    aborted_transactions: Annotated[Entries, governs("LSO-4", "LSO-7", "LSO-8")]
+    aborted_transactions: Annotated[Entries, governs("LSO-4", "LSO-7", "LSO-8", "LSO-18")]
     """producer id, first offset, last offset, last stable offset; of all segments"""
-    producers: Annotated[tuple[ProducerView, ...], governs("LSO-3", "LSO-9", "LSO-8", "LSO-15")]
+    producers: Annotated[tuple[ProducerView, ...], governs("LSO-3", "LSO-9", "LSO-8", "LSO-15", "LSO-18")]
     """producer id, epoch, coordinator epoch, last sequence, first offset of the open transaction, and of the batches
     that are kept first and last sequence, first and last offset; by producer id"""
 
@@ -204,7 +216,7 @@ def is_whole(state: PartitionLog) -> bool:
             )
         ):
             return False
-    return state.first_unstable == looked_up(state) and in_order(state.aborted)
+    return state.first_unstable == looked_up(state)
 
 
 def in_bounds(state: PartitionLog) -> bool:

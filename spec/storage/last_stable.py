@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from icontract import ensure, require
@@ -51,6 +51,7 @@ from kafkaspec.spec.common.transactional_log import (
     LogBatch,
     PartitionLog,
     Poll,
+    ReplicaBatch,
     covers_the_aborted,
     handed_out,
     in_bounds,
@@ -84,7 +85,8 @@ NO_FILES = not_modelled("the model's log is one sequence; that a table read agai
 
 clause(
     "LSO-17",
-    """The caller's duty: a batch has one to five records; a follower is given batches in the order of their offsets; a
+    """The caller's duty: a batch has one to five records; a follower is given batches in the order of their offsets,
+    at most five at once; a
     high watermark is the first offset of a batch or the log's end, and is at least the log start where the log is
     loaded; a log is truncated behind one of its batches; offsets stay within 31 bits.""",
     source="Partition and ReplicaManager, Kafka 4.3.0",
@@ -164,8 +166,8 @@ def with_high_watermark(state: PartitionLog, offset: Offset) -> PartitionLog:
 class Offsets(NamedTuple):
     """First and last offset of a batch that is in the log: the one that came, or the one that it repeats."""
 
-    first_offset: Annotated[int, governs("LSO-3")]
-    last_offset: Annotated[int, governs("LSO-3")]
+    first_offset: Annotated[int, governs("LSO-3", "LSO-18")]
+    last_offset: Annotated[int, governs("LSO-3", "LSO-18")]
 
 
 def taken(producers: tables.State, batch: LogBatch, origin: Origin, version: int = -1) -> Step[tables.State, Any]:
@@ -291,6 +293,14 @@ def end_transaction(
     return appended(state, batch, "COORDINATOR", transaction_version)
 
 
+def replicated(state: PartitionLog, batch: ReplicaBatch, first_offset: Offset) -> LogBatch:
+    """A batch of the leader as it stands in the follower's log."""
+    marker = batch.kind in ("COMMIT", "ABORT")
+    sequence, coordinator = (NOBODY, batch.coordinator_epoch) if marker else (batch.first_sequence, NOBODY)
+    numbers = (first_offset, first_offset + batch.records - 1, batch.producer_id, batch.producer_epoch)
+    return LogBatch(*numbers, batch.kind, sequence, coordinator, state.producers.now)
+
+
 @machine.operation("replicate", "LSO-3", "LSO-4", "LSO-2", "LSO-17")
 @room
 @require(
@@ -305,11 +315,92 @@ def replicate(
 ) -> Step[PartitionLog, Offsets]:  # fmt: skip
     """A follower appends what the leader has: nothing is checked but that a transaction is open or not. Where the
     leader's log was cleaned, offsets are missing."""
-    marker = kind in ("COMMIT", "ABORT")
-    sequence, coordinator = (NOBODY, coordinator_epoch) if marker else (first_sequence, NOBODY)
-    numbers = (first_offset, first_offset + count - 1, producer_id, producer_epoch)
-    batch = LogBatch(*numbers, kind, sequence, coordinator, state.producers.now)
-    return appended(state, batch, "REPLICATION")
+    batch = ReplicaBatch(producer_id, producer_epoch, kind, first_sequence, coordinator_epoch, count)
+    return appended(state, replicated(state, batch, first_offset), "REPLICATION")
+
+
+def placed(state: PartitionLog, batches: Sequence[ReplicaBatch]) -> tuple[LogBatch, ...]:
+    """The batches one behind the other, at the log's end."""
+    ends = accumulate((b.records for b in batches), initial=state.log_end)
+    return tuple(replicated(state, b, first) for b, first in zip(batches, ends, strict=False))
+
+
+@machine.operation("replicateBatches", "LSO-18", "LSO-2", "LSO-17")
+@states(
+    without={
+        "LSO-18": {
+            "model": "the model appends one record at a time, and its entries have no last stable offset",
+            "proof": "see the model",
+            "audit": "the entries of an index are compared with the markers of the log: PSM-16",
+        }
+    }
+)
+@room
+@require(lambda batches: 2 <= len(batches) <= 5, "LSO-17 several batches")
+@require(
+    lambda batches: all(b.records == 1 or b.kind in ("PLAIN", "TRANSACTIONAL") for b in batches),
+    "LSO-17 a marker is one record",
+)
+@ordered
+@keeps_whole
+@never_falls
+@ensure(
+    lambda state, batches, result: (
+        result.state == state
+        if isinstance(result.result, Refused)
+        else result.state.batches[: len(state.batches)] == state.batches
+        and len(result.state.batches) == len(state.batches) + len(batches)
+    ),
+    "LSO-18 all go to the end, or none",
+)
+@ensure(
+    lambda state, result: (
+        isinstance(result.result, Refused)
+        or [(a.producer_id, a.first_offset, a.last_offset) for a in result.state.aborted]
+        == [(a.producer_id, a.first_offset, a.last_offset) for a in one_by_one(state, result.state).aborted]
+    ),
+    "LSO-18 the aborted transactions are those of the batches one after the other",
+)
+def replicate_batches(state: PartitionLog, batches: Sequence[ReplicaBatch]) -> Step[PartitionLog, Offsets]:
+    """A follower appends several batches that it has fetched, at its log's end, at once.
+
+    LSO-18: Batches that a follower appends at once stand one after the other, or, if one of them is refused, none goes
+    in. The transactions that they abort are put into the transaction index as if they came one by one, but what is
+    stable then is the first offset of another producer's transaction also where that begins behind the marker, as long
+    as it is one of these batches that begins it (PSM-16, TXI-12). A producer whose epoch is at the end what it was
+    before keeps its batches (LSO-9). [{LOG}, append and analyzeAndValidateProducerState]
+    """
+    appended = placed(state, batches)
+    taken_in = taken_at_once(state.producers, appended)
+    if isinstance(taken_in, Refused):
+        return Step(state, taken_in)
+    producers, ended = taken_in
+    begun = {b.base_offset: b.producer_id for b in appended if b.kind == "TRANSACTIONAL"}
+    unstable = {**begun, **state.producers.opened}
+    aborted = list(state.aborted)
+    for end in ended:
+        others = [first for first, i in unstable.items() if i != end.producer_id]
+        if end.is_aborted:
+            stable = min(others, default=end.last_offset + 1)
+            aborted.append(AbortedTransaction(end.producer_id, end.first_offset, end.last_offset, stable))
+        unstable = {f: i for f, i in unstable.items() if i != end.producer_id or f > end.last_offset}
+    indexed = (b._replace(is_indexed=n > 0 or not state.is_fresh) for n, b in enumerate(appended))
+    after = replace(
+        state,
+        batches=(*state.batches, *indexed),
+        aborted=tuple(aborted),
+        log_end=appended[-1].last_offset + 1,
+        is_fresh=False,
+    )
+    offsets = Offsets(appended[0].base_offset, appended[-1].last_offset)
+    return Step(refreshed(after.with_producers(producers)), offsets)
+
+
+def one_by_one(state: PartitionLog, after: PartitionLog) -> PartitionLog:
+    """The log after the batches that are in `after` and not in `state`, each an append of its own."""
+    for batch in after.batches[len(state.batches) :]:
+        state = appended(state, batch, "REPLICATION").state
+    return state
 
 
 # ---- high watermark, log start ---------------------------------------------------------------------------------------
@@ -534,16 +625,25 @@ def rebuilt(state: PartitionLog, clean: bool) -> tables.State:
             producers = replace(producers, end=max(base, producers.end, state.log_start))
             if base in last_two:
                 producers = snapshot(producers, producers.end)
-            producers = read_on(producers, [b for b in state.of_segment(base) if b.last_offset >= producers.end])
+            taken_in = taken_at_once(producers, [b for b in state.of_segment(base) if b.last_offset >= producers.end])
+            if not isinstance(taken_in, Refused):  # what is in the log was not refused
+                producers, _ = taken_in
     return snapshot(producers, state.log_end)
 
 
-def read_on(producers: tables.State, batches: Sequence[LogBatch]) -> tables.State:
-    """The producer state after these batches of a segment."""
-    before, left = producers.producers, set[int]()
+def taken_at_once(
+    producers: tables.State, batches: Sequence[LogBatch]
+) -> tuple[tables.State, Sequence[tables.EndedTransaction]] | Refused:
+    """What the producer state does with batches in one append: the state after, and the transactions that they end."""
+    before, left, ended = producers.producers, set[int](), list[tables.EndedTransaction]()
     for batch in batches:
         known = producers.known(batch.producer_id).epoch
-        producers = taken(producers, batch, "REPLICATION").state
+        step = taken(producers, batch, "REPLICATION")
+        if isinstance(step.result, Refused):
+            return step.result
+        if isinstance(step.result, tables.EndedTransaction):
+            ended.append(step.result)
+        producers = step.state
         if batch.producer_epoch != known:
             left.add(batch.producer_id)
     for i in left & before.keys():
@@ -551,7 +651,7 @@ def read_on(producers: tables.State, batches: Sequence[LogBatch]) -> tables.Stat
         if p.epoch == before[i].epoch:
             kept = (*before[i].batches, *p.batches)[-tables.BATCHES_RETAINED :]
             producers = replace(producers, producers={**producers.producers, i: p._replace(batches=kept)})
-    return producers
+    return producers, ended
 
 
 @machine.operation("truncateTo", "LSO-8", "LSO-9", "LSO-2", "LSO-17")
@@ -667,10 +767,8 @@ def upper_bound(state: PartitionLog, base: Offset, behind: Sequence[LogBatch]) -
 
 @states("LSO-12")
 def collected(state: PartitionLog, base: Offset, fetch_offset: Offset, bound: Offset) -> Entries:
-    """Of the segment at `base` and those behind it, up to the first entry with which all is stable (TXI-4, TXI-6)."""
-    entries = [a for a in state.aborted if a.last_offset >= base]
-    stop = next((n for n, a in enumerate(entries) if a.last_stable_offset >= bound), len(entries))
-    return overlapping(entries[: stop + 1], fetch_offset, bound)
+    """Of the segment at `base` and those behind it."""
+    return overlapping((a for a in state.aborted if a.last_offset >= base), fetch_offset, bound)
 
 
 def fetched(state: PartitionLog, start_offset: Offset, bound: Offset, max_batches: int) -> tuple[Offset, int, int]:
@@ -688,7 +786,13 @@ def _has(state: PartitionLog, base: Offset, offset: Offset) -> bool:
 
 
 @states(without={"LSO-12": {"audit": "what a fetch is told is in no file; what it is told from: PSM-16 and TXI-12"}})
-def answer(state: PartitionLog, start_offset: Offset, max_batches: int, read_committed: bool) -> Fetch | Refused:
+def answer(
+    state: PartitionLog,
+    start_offset: Offset,
+    max_batches: int,
+    read_committed: bool,
+    collect: Callable[[PartitionLog, Offset, Offset, Offset], Entries] = collected,
+) -> Fetch | Refused:
     """What a fetch gets.
 
     LSO-10: A fetch gets whole batches of one segment in offset order, from the one that the start offset is in or, in a
@@ -710,7 +814,7 @@ def answer(state: PartitionLog, start_offset: Offset, max_batches: int, read_com
     batches = state.of_segment(base)
     if not read_committed:
         return Fetch(tuple(BatchView(*b[:5]) for b in batches[first:last]), None)
-    entries = collected(state, base, start_offset, upper_bound(state, base, batches[last:]))
+    entries = collect(state, base, start_offset, upper_bound(state, base, batches[last:]))
     told = tuple((a.producer_id, a.first_offset) for a in entries)
     return Fetch(tuple(BatchView(*b[:5]) for b in batches[first:last]), told)
 
@@ -761,7 +865,11 @@ def consume(state: PartitionLog, start_offset: Offset, max_batches: FewBatches, 
     the last batch that it was given, so that whatever it does, in however many steps, it sees no record twice and
     leaves none out. [KIP-98; {CONSUMER}]
     """
-    found = answer(state, start_offset, max_batches, read_committed)
+    return handed_on(answer(state, start_offset, max_batches, read_committed), start_offset)
+
+
+def handed_on(found: Fetch | Refused, start_offset: Offset) -> Poll | Refused:
+    """What a consumer makes of an answer to its fetch."""
     if isinstance(found, Refused):
         return found
     following = found.batches[-1].last_offset + 1 if found.batches else start_offset

@@ -9,7 +9,7 @@ from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import last_stable as model
 from kafkaspec.spec.common.producers import MOST_EPOCH, SEQUENCES, UNKNOWN, next_sequence
-from kafkaspec.spec.common.transactional_log import PartitionLog
+from kafkaspec.spec.common.transactional_log import Kind, PartitionLog, ReplicaBatch
 from kafkaspec.spec.storage.last_stable import machine
 
 WRITERS: Final = (1, 2, 3)
@@ -95,6 +95,31 @@ def _checkpoints(state: PartitionLog) -> Sequence[int]:
     return [x for x in found if x >= state.log_start] if len(state.batches) % 4 == 3 else []
 
 
+def _at_once(state: PartitionLog) -> Sequence[Sequence[ReplicaBatch]]:
+    """Batches of two producers, of which the first one's transaction has been open for longest, mostly."""
+    ids = (_oldest(state), _focus(state), _newest(state))
+    p, q = ids[0], next((i for i in (*ids, *WRITERS) if i != ids[0]), ids[0])
+    known = {i: state.producers.known(i) for i in (p, q)}
+
+    def of(i: int, kind: Kind, n: int = 0, bump: int = 0, records: int = 1) -> ReplicaBatch:
+        epoch = min(max(0, known[i].epoch) + bump, MOST_EPOCH)
+        sequence = (next_sequence(known[i].last_sequence) + n) % SEQUENCES
+        return ReplicaBatch(i, epoch, kind, sequence, max(0, known[i].coordinator_epoch), records)
+
+    data: Kind = "TRANSACTIONAL"
+    again = [of(p, "ABORT"), of(p, data), of(p, "ABORT"), of(q, data)]
+    return [
+        again,
+        again,
+        [of(p, data), *again],
+        [of(p, "ABORT"), of(p, "PLAIN"), of(q, data, records=2), of(q, "COMMIT")],
+        [of(p, data), of(q, data), of(p, "ABORT"), of(q, "ABORT")],
+        [of(q, "COMMIT"), of(p, "ABORT", bump=1), of(p, data, bump=1)],
+        [of(q, "ABORT"), of(q, "PLAIN", bump=1), of(q, "PLAIN", 1)],
+        [of(p, data), of(p, "PLAIN", 1)],
+    ]
+
+
 def _starts(state: PartitionLog) -> Sequence[int]:
     begins = _begins(state)
     inside = [b.last_offset for b in state.batches if b.last_offset > b.base_offset]
@@ -122,6 +147,7 @@ machine.candidates |= {
     "coordinator_epoch": _coordinator_epochs,
     "transaction_version": lambda state: (0, 0, 1, 2, 2),
     "first_offset": lambda state: (state.log_end, state.log_end, state.log_end + 2),
+    "batches": _at_once,
     "maybeIncrementHighWatermark:offset": _high_watermarks,
     "maybeIncrementLogStartOffset:offset": _log_starts,
     "truncateTo:offset": _ends,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from kafkaspec.impl.storage.producer_state import (
     ProducerStateManager,
     SnapshotEntry,
 )
-from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex, TxnIndexSearchResult
+from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.storage import last_stable as model
 from kafkaspec.models.storage.last_stable import Kind, L, Offset, Producer
@@ -73,8 +73,28 @@ class IndexesEveryAbort(TransactionalLog):
 
 
 class IndexesCommits(TransactionalLog):
-    def _take(self, append: Append | None, completed: CompletedTransaction | None) -> None:
-        super()._take(append, None if completed is None else completed._replace(aborted=True))
+    def _complete(self, completed: CompletedTransaction) -> None:
+        super()._complete(completed._replace(aborted=True))
+
+
+class OneByOne(TransactionalLog):
+    """Batches of one append come one after the other."""
+
+    def append_all(self, batches: Sequence[Batch]) -> tuple[int, int]:
+        for batch in batches:
+            super().append(batch, REPLICATION)
+        return batches[0].base, batches[-1].last
+
+
+class KeepsTheFirst(TransactionalLog):
+    """Of batches of which one is refused the first one stays."""
+
+    def append_all(self, batches: Sequence[Batch]) -> tuple[int, int]:
+        try:
+            return super().append_all(batches)
+        except producer_state.ProducerStateError:
+            super().append_all(batches[:1])
+            raise
 
 
 class LaterStable(ProducerStateManager):
@@ -467,10 +487,6 @@ def _appending(appending: type[Append]) -> Callable[[], Any]:
     return _manager(type("Faulty", (ProducerStateManager,), {"Appending": appending}))
 
 
-def _index(index: type[TransactionIndex]) -> Callable[[], Any]:
-    return _log(type("Faulty", (TransactionalLog,), {"Index": index}))
-
-
 def _reader(reader: type[Consumer]) -> Callable[[], Any]:
     def make() -> last_stable_driver.Driver:
         driver = last_stable_driver.Driver()
@@ -652,6 +668,8 @@ MUTANTS: list[Mutant] = [
     of_impl("every abort is indexed", "LSO-4", "a late marker aborts what is not open", _log(IndexesEveryAbort)),
     of_impl("commits are indexed", "LSO-4 LSO-12", "a committed transaction is told as aborted", _log(IndexesCommits)),
     of_impl("all stable at a marker", "LSO-4 LSO-12", "other open transactions do not count", _manager(LaterStable)),
+    of_impl("one by one", "LSO-18", "each batch of an append is one of its own", _log(OneByOne)),
+    of_impl("keeps the first", "LSO-18", "a refused batch leaves those before it", _log(KeepsTheFirst)),
     of_impl("duplicates go in", "LSO-3", "the last batch may be appended again", _log(AppendsDuplicates)),
     of_impl("a follower checks", "LSO-3", "what the leader took is refused", _appending(FollowerChecks), "KAFKA-6003"),
     of_impl("zombies write", "LSO-3", "an earlier epoch goes on with its transaction", _appending(ZombiesWrite)),
@@ -860,12 +878,18 @@ class TwoSegmentsAborts(TransactionalLog):
         return found._replace(aborted=None if found.aborted is None else [a for a in found.aborted if a in own])
 
 
-class TwoAborts(TransactionIndex):
+class TwoAborts(TransactionalLog):
     """A fetch is told of two at most."""
 
-    def collect_aborted_txns(self, fetch_offset: int, upper_bound: int) -> TxnIndexSearchResult:
-        found = super().collect_aborted_txns(fetch_offset, upper_bound)
-        return TxnIndexSearchResult(found.aborted_transactions[:2], found.is_complete)
+    def _aborted(self, segment: int, start: int, upper: int) -> list[AbortedTxn]:
+        return super()._aborted(segment, start, upper)[:2]
+
+
+class CommitsFirst(TransactionalLog):
+    """Of transactions that end in one append those that are committed end first."""
+
+    def _take_in(self, batches: Iterable[Batch]) -> list[CompletedTransaction]:
+        return sorted(super()._take_in(batches), key=lambda completed: completed.aborted)
 
 
 class ReadsBatchByBatch(TransactionalLog):
@@ -932,7 +956,8 @@ RARE = [
     of_impl("reads what it never knew", "LSO-9", "a truncation finds producers again", _log(ReadsWhatItNeverKnew)),
     of_impl("retains less", "LSO-7", "what is as old as retention.ms is deleted", _log(RetainsLess)),
     of_impl("two segments' aborts", "LSO-12", "a marker in the third is not told", _log(TwoSegmentsAborts)),
-    of_impl("two aborts", "LSO-12", "a third aborted transaction is not told", _index(TwoAborts)),
+    of_impl("two aborts", "LSO-12", "a third aborted transaction is not told", _log(TwoAborts)),
+    of_impl("commits end first", "LSO-18", "what ends later is stable first", _log(CommitsFirst)),
     of_impl("reads batch by batch", "LSO-9", "an epoch that came back has no batches", _log(ReadsBatchByBatch)),
     of_impl("every batch indexed", "LSO-13", "fewer aborted transactions are told", _log(EveryBatchIndexed)),
     of_impl("in the order of markers", "LSO-11", "one that began earlier comes too late", _reader(InTheOrderOfMarkers)),

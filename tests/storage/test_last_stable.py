@@ -18,7 +18,8 @@ from kafkaspec.language import LoadedModel, invariant, load, step
 from kafkaspec.lockstep.walk import draw, state_machine
 from kafkaspec.models.storage.last_stable import Kind, L, Offset, Producer, Readers
 from kafkaspec.prove.engine import prove
-from kafkaspec.spec.common.transactional_log import is_whole
+from kafkaspec.spec.common.transactional_log import Kind as BatchKind
+from kafkaspec.spec.common.transactional_log import ReplicaBatch, is_whole
 from kafkaspec.spec.storage import last_stable as spec
 
 
@@ -141,6 +142,45 @@ def test_a_duplicate_is_told_where_it_is() -> None:
     assert log.produce(1, 0, count=2) == [3, 4]
     assert isinstance(log.produce(1, 5), Refused)
     assert log.state.log_end == 5
+
+
+def replica(producer: int, kind: BatchKind, sequence: int = 0, epoch: int = 0, records: int = 1) -> ReplicaBatch:
+    return ReplicaBatch(producer, epoch, kind, sequence, 0, records)
+
+
+@pytest.mark.clause("LSO-12")
+@pytest.mark.clause("LSO-18")
+def test_a_follower_that_appends_at_once_tells_each_aborted_transaction() -> None:
+    """Though the first entry says that all is stable up to beyond the second transaction."""
+    log = Partition()
+    log.produce(1, 0)
+    batches = [replica(1, "ABORT"), replica(1, "TRANSACTIONAL", 1), replica(1, "ABORT"), replica(2, "TRANSACTIONAL")]
+    assert log("replicateBatches", batches=batches) == [1, 4]
+    assert [tuple(a) for a in log.state.aborted] == [(1, 0, 1, 4), (1, 2, 3, 4)]
+    log.high(5)
+    assert log("read", start_offset=2, max_batches=1, read_committed=True)["abortedTransactions"] == [[1, 2]]
+    assert (log.seen(), log.seen(start=2)) == ([], [])
+
+
+@pytest.mark.clause("LSO-18")
+def test_what_a_transaction_of_one_append_leaves_open_is_what_ends_later() -> None:
+    log = Partition()
+    log.produce(1, 0)
+    log("replicateBatches", batches=[
+        replica(1, "ABORT"), replica(1, "PLAIN", 1), replica(2, "TRANSACTIONAL", records=2), replica(2, "ABORT"),
+    ])  # fmt: skip
+    assert [tuple(a) for a in log.state.aborted] == [(1, 0, 1, 3), (2, 3, 5, 6)]
+    assert log.state.producers.opened == {}
+
+
+@pytest.mark.clause("LSO-18")
+def test_of_batches_of_which_one_is_refused_none_goes_in() -> None:
+    log = Partition()
+    before = log.state
+    batches = [replica(1, "TRANSACTIONAL"), replica(1, "PLAIN", 1)]
+    assert isinstance(log("replicateBatches", batches=batches), Refused)
+    assert log.state == before
+    assert log.driver.subject.end == 0
 
 
 @pytest.mark.clause("LSO-4")

@@ -120,21 +120,25 @@ public final class LastStableAdapter implements Adapter {
     public Object apply(String op, JsonNode a) throws Exception {
         switch (op) {
             case "append":
-                return appended(lead(data(a, -1, (short) -1, -1, false, 0), AppendOrigin.CLIENT, 0));
+                return appended(lead(data(a.get("count").asInt(), -1, (short) -1, -1, false, 0), AppendOrigin.CLIENT, 0));
             case "produce":
-                return appended(lead(data(a, a.get("producerId").asLong(), epoch(a), a.get("firstSequence").asInt(),
-                    a.get("transactional").asBoolean(), 0), AppendOrigin.CLIENT, 0));
+                return appended(lead(data(a.get("count").asInt(), a.get("producerId").asLong(), epoch(a),
+                    a.get("firstSequence").asInt(), a.get("transactional").asBoolean(), 0), AppendOrigin.CLIENT, 0));
             case "endTransaction":
-                return appended(lead(marker(a, a.get("type").asText(), 0), AppendOrigin.COORDINATOR,
-                    a.get("transactionVersion").asInt()));
+                return appended(lead(marker(a.get("producerId").asLong(), epoch(a), a.get("type").asText(),
+                    a.get("coordinatorEpoch").asInt(), 0), AppendOrigin.COORDINATOR, a.get("transactionVersion").asInt()));
             case "replicate": {
                 String kind = a.get("kind").asText();
                 long first = a.get("firstOffset").asLong();
                 boolean isMarker = kind.equals("COMMIT") || kind.equals("ABORT");
-                return appended(log.appendAsFollower(isMarker ? marker(a, kind, first)
-                    : data(a, a.get("producerId").asLong(), epoch(a), a.get("firstSequence").asInt(),
-                        kind.equals("TRANSACTIONAL"), first), 0));
+                int coordinatorEpoch = a.get("coordinatorEpoch").asInt();
+                return appended(log.appendAsFollower(isMarker
+                    ? marker(a.get("producerId").asLong(), epoch(a), kind, coordinatorEpoch, first)
+                    : data(a.get("count").asInt(), a.get("producerId").asLong(), epoch(a),
+                        a.get("firstSequence").asInt(), kind.equals("TRANSACTIONAL"), first), 0));
             }
+            case "replicateBatches":
+                return appended(log.appendAsFollower(several(a.get("batches")), 0));
             case "maybeIncrementHighWatermark":
                 log.maybeIncrementHighWatermark(log.maybeConvertToOffsetMetadata(a.get("offset").asLong()));
                 return null;
@@ -204,18 +208,38 @@ public final class LastStableAdapter implements Adapter {
         return (short) a.get("producerEpoch").asInt();
     }
 
-    private MemoryRecords data(JsonNode a, long producerId, short epoch, int sequence, boolean transactional, long base) {
+    /** Batches one behind the other, from the log's end on: producer id, epoch, kind, first sequence, coordinator epoch, records. */
+    private MemoryRecords several(JsonNode batches) {
+        ByteBufferOutputStream bytes = new ByteBufferOutputStream(512);
+        long end = log.logEndOffset();
+        for (JsonNode b : batches) {
+            String kind = b.get(2).asText();
+            int count = b.get(5).asInt();
+            long id = b.get(0).asLong();
+            short epoch = (short) b.get(1).asInt();
+            MemoryRecords one = kind.equals("COMMIT") || kind.equals("ABORT")
+                ? marker(id, epoch, kind, b.get(4).asInt(), end)
+                : data(count, id, epoch, b.get(3).asInt(), kind.equals("TRANSACTIONAL"), end);
+            bytes.write(one.buffer());
+            end += count;
+        }
+        ByteBuffer all = bytes.buffer();
+        all.flip();
+        return MemoryRecords.readableRecords(all);
+    }
+
+    private MemoryRecords data(int count, long producerId, short epoch, int sequence, boolean transactional, long base) {
         MemoryRecordsBuilder builder = builder(producerId, epoch, sequence, transactional, false, base);
-        for (int n = 0; n < a.get("count").asInt(); n++) {
+        for (int n = 0; n < count; n++) {
             builder.appendWithOffset(base + n, now, null, new byte[] {'v'});
         }
         return builder.build();
     }
 
-    private MemoryRecords marker(JsonNode a, String type, long base) {
-        MemoryRecordsBuilder builder = builder(a.get("producerId").asLong(), epoch(a), -1, true, true, base);
+    private MemoryRecords marker(long producerId, short epoch, String type, int coordinatorEpoch, long base) {
+        MemoryRecordsBuilder builder = builder(producerId, epoch, -1, true, true, base);
         builder.appendEndTxnMarker(now, new EndTransactionMarker(
-            type.equals("ABORT") ? ControlRecordType.ABORT : ControlRecordType.COMMIT, a.get("coordinatorEpoch").asInt()));
+            type.equals("ABORT") ? ControlRecordType.ABORT : ControlRecordType.COMMIT, coordinatorEpoch));
         return builder.build();
     }
 
