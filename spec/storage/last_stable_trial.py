@@ -95,16 +95,16 @@ def _checkpoints(state: PartitionLog) -> Sequence[int]:
     return [x for x in found if x >= state.log_start] if len(state.batches) % 4 == 3 else []
 
 
-def _at_once(state: PartitionLog) -> Sequence[Sequence[ReplicaBatch]]:
+def _at_once(state: PartitionLog) -> Sequence[Sequence[Sequence[Any]]]:
     """Batches of two producers, of which the first one's transaction has been open for longest, mostly."""
     ids = (_oldest(state), _focus(state), _newest(state))
     p, q = ids[0], next((i for i in (*ids, *WRITERS) if i != ids[0]), ids[0])
     known = {i: state.producers.known(i) for i in (p, q)}
 
-    def of(i: int, kind: Kind, n: int = 0, bump: int = 0, records: int = 1) -> ReplicaBatch:
+    def of(i: int, kind: Kind, n: int = 0, bump: int = 0, records: int = 1) -> Sequence[Any]:
         epoch = min(max(0, known[i].epoch) + bump, MOST_EPOCH)
         sequence = (next_sequence(known[i].last_sequence) + n) % SEQUENCES
-        return ReplicaBatch(i, epoch, kind, sequence, max(0, known[i].coordinator_epoch), records)
+        return [*ReplicaBatch(i, epoch, kind, sequence, max(0, known[i].coordinator_epoch), records)]
 
     data: Kind = "TRANSACTIONAL"
     again = [of(p, "ABORT"), of(p, data), of(p, "ABORT"), of(q, data)]

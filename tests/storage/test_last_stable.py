@@ -183,6 +183,26 @@ def test_of_batches_of_which_one_is_refused_none_goes_in() -> None:
     assert log.driver.subject.end == 0
 
 
+@pytest.mark.clause("LSO-17")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("maybeIncrementHighWatermark", {"offset": 1}),
+        ("truncateTo", {"offset": 1}),
+        ("reopen", {"offset": 1}),
+        ("replicateBatches", {"batches": [replica(1, "ABORT")]}),
+        ("replicateBatches", {"batches": [replica(1, "PLAIN"), replica(1, "ABORT", records=2)]}),
+    ],
+)
+def test_what_no_caller_may_ask_is_outside_the_contract(name: str, arguments: dict[str, Any]) -> None:
+    """An offset within a batch; one batch for several; a marker of two records."""
+    log = Partition()
+    log("append", count=2)
+    outside = spec.machine.apply(log.state, name, arguments)
+    assert isinstance(outside, Outside)
+    assert outside.clause == "LSO-17"
+
+
 @pytest.mark.clause("LSO-4")
 def test_a_marker_that_ends_nothing_decides_nothing() -> None:
     log = Partition()
