@@ -325,7 +325,7 @@ def placed(state: PartitionLog, batches: Sequence[ReplicaBatch]) -> tuple[LogBat
     return tuple(replicated(state, b, first) for b, first in zip(batches, ends, strict=False))
 
 
-@machine.operation("replicateBatches", "LSO-18", "LSO-2", "LSO-17")
+@machine.operation("replicateBatches", "LSO-18", "LSO-3", "LSO-4", "LSO-2", "LSO-17")
 @states(
     without={
         "LSO-18": {
