@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Annotated, NamedTuple
 
@@ -40,3 +40,8 @@ def in_order(entries: Sequence[AbortedTransaction]) -> bool:
         and e.first_offset >= before.last_stable_offset
         for before, e in pairwise(entries)
     )
+
+
+def overlapping(entries: Iterable[AbortedTransaction], fetch_offset: int, upper_bound: int) -> Entries:
+    """The entries that say something about the offsets in [fetch_offset, upper_bound)."""
+    return tuple(e for e in entries if e.last_offset >= fetch_offset and e.first_offset < upper_bound)

@@ -130,9 +130,9 @@ class Observation:
 
     log_start_offset: Annotated[int, governs("LSO-6", "LSO-7", "LSO-8", "LSO-9")]
     high_watermark: Annotated[int, governs("LSO-5", "LSO-8", "LSO-9")]
-    last_stable_offset: Annotated[int, governs("LSO-1", "LSO-2", "LSO-6", "LSO-8", "LSO-9")]
+    last_stable_offset: Annotated[int, governs("LSO-1", "LSO-2", "LSO-6", "LSO-9", "LSO-8")]
     log_end_offset: Annotated[int, governs("LSO-3", "LSO-8")]
-    first_unstable_offset: Annotated[int | None, governs("LSO-2", "LSO-1", "LSO-6", "LSO-8", "LSO-9")]
+    first_unstable_offset: Annotated[int | None, governs("LSO-2", "LSO-1", "LSO-6", "LSO-9", "LSO-8")]
     segments: Annotated[tuple[int, ...], governs("LSO-7", "LSO-8", "LSO-14")]
     """base offsets"""
     batches: Annotated[tuple[BatchView, ...], governs("LSO-3", "LSO-7", "LSO-8", "LSO-18")]

@@ -9,10 +9,10 @@ from kafkaspec.contract.codec import encode
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.contract.numbers import Offset
-from kafkaspec.spec.common.aborted_transaction import Entries, in_order
+from kafkaspec.spec.common.aborted_transaction import Entries, in_order, overlapping
 from kafkaspec.spec.common.transactional_log import PartitionLog
-from kafkaspec.spec.storage.last_stable import answer, handed_on, machine
-from kafkaspec.spec.storage.transaction_index import overlapping
+from kafkaspec.spec.common.transactional_reads import answer, handed_on
+from kafkaspec.spec.storage.last_stable import machine
 
 
 def _below_the_log_start(

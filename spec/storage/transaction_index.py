@@ -10,7 +10,6 @@ UnifiedLog, Kafka 4.3.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -21,7 +20,7 @@ from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.contract.numbers import Int64, Offset, Position, ProducerId
-from kafkaspec.spec.common.aborted_transaction import AbortedTransaction, Entries, in_order
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction, Entries, in_order, overlapping
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 
 PREFIX = "TXI"
@@ -52,11 +51,6 @@ def hexadecimal(entry: AbortedTransaction) -> str:
     AbortedTxn, Kafka 4.3.0]
     """
     return "0000" + "".join(f"{n % 2**64:016x}" for n in entry)
-
-
-def overlapping(entries: Iterable[AbortedTransaction], fetch_offset: int, upper_bound: int) -> Entries:
-    """The entries that say something about the offsets in [fetch_offset, upper_bound)."""
-    return tuple(e for e in entries if e.last_offset >= fetch_offset and e.first_offset < upper_bound)
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------

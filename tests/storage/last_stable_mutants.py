@@ -29,6 +29,7 @@ from kafkaspec.models.storage import last_stable as model
 from kafkaspec.models.storage.last_stable import Kind, L, Offset, Producer
 from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.transactional_log import Fetch, PartitionLog, Poll, handed_out
+from kafkaspec.spec.common.transactional_reads import answer
 from kafkaspec.spec.storage import last_stable as spec
 
 
@@ -204,9 +205,7 @@ class TimeFirst(TransactionalLog):
     """Retention looks at time, and then at the log start."""
 
     def delete_old_segments(self, retention_ms: int, now: int) -> None:
-        start, self.log_start = self.log_start, 0
         self._delete(lambda n: now - self._largest_timestamp(n, now) > retention_ms)
-        self.log_start = max(start, self.log_start)
         self._delete(lambda n: n + 1 < len(self.segments) and self.segments[n + 1].base <= self.log_start)
 
 
@@ -527,7 +526,7 @@ def _time_before_the_log_start() -> Any:
 
 def _consumes_the_aborted() -> Any:
     def body(state: PartitionLog, start_offset: int, max_batches: int, read_committed: bool) -> Any:
-        found = spec.answer(state, start_offset, max_batches, read_committed)
+        found = answer(state, start_offset, max_batches, read_committed)
         if isinstance(found, Refused):
             return found
         following = found.batches[-1].last_offset + 1 if found.batches else start_offset

@@ -26,7 +26,7 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
-from kafkaspec.spec.common.aborted_transaction import AbortedTransaction, in_order
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction, in_order, overlapping
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import transaction_index as spec
@@ -86,7 +86,7 @@ def test_what_the_model_appends_is_in_order_for_the_spec_and_no_fetch_misses_any
             for fetch in range(7):
                 for bound in range(fetch, 8):
                     got = spec.log_collect_aborted_txns(log, fetch, bound)
-                    assert got == spec.overlapping(entries, fetch, bound)
+                    assert got == overlapping(entries, fetch, bound)
     assert len(seen) > 30
 
 
@@ -253,7 +253,7 @@ def test_of_several_batches_in_one_append_a_fetch_may_miss_one(
     def missed(entries: tuple[AbortedTransaction, ...]) -> bool:
         return any(
             spec.log_collect_aborted_txns(Log((Index(0, entries, True),)), fetch, bound)
-            != spec.overlapping(entries, fetch, bound)
+            != overlapping(entries, fetch, bound)
             for bound in range(9)
             for fetch in range(bound)
         )
