@@ -247,7 +247,7 @@ def test_a_signal_ends_the_target_and_what_was_judged_is_told(number: signal.Sig
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # a shell's background job, or nohup, ignores it
     )
     until = time.monotonic() + 60
     while not Path("at work").exists() and time.monotonic() < until:
