@@ -350,6 +350,10 @@ class RecoveryResult:
     lambda state: all(first < state.base_offset for _, first in state.open_before),
     "SEG-18 what is open where the segment begins began before it",
 )
+@require(
+    lambda state: len(dict(state.open_before)) == len({o for _, o in state.open_before}) == len(state.open_before),
+    "SEG-18 each of another producer, and from another offset on",
+)
 @ensure(
     lambda state, result: result.state.batches == whole(state) and result.state.rest == 0,
     "SEG-24 what was appended, up to the first batch that is not whole",

@@ -459,12 +459,11 @@ def test_recovery_knows_what_was_open_before_the_segment() -> None:
     assert state.aborted == ()
 
 
-def test_what_is_open_where_a_segment_begins_began_before_it() -> None:
+@pytest.mark.parametrize(("second", "allowed"), [((1, 9), True), ((1, 10), False), ((1, 3), False), ((0, 9), False)])
+def test_what_is_open_where_a_segment_begins_is_what_a_log_can_have(second: tuple[int, int], allowed: bool) -> None:
     """Kafka 4.3.0 knows open transactions by their first offsets: of two with one offset it forgets the first."""
-    for first, allowed in ((9, True), (10, False)):
-        state = machine.initial(base_offset=10, open_transactions=[[0, 3], [1, first]])
-        step = machine.apply(state, "recover", {"active": False})
-        assert isinstance(step, Outside) != allowed, first
+    state = machine.initial(base_offset=10, open_transactions=[(0, 3), second])
+    assert isinstance(machine.apply(state, "recover", {"active": False}), Outside) != allowed
 
 
 @pytest.mark.parametrize(
