@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafkaspec.cli import main
-from kafkaspec.cli.output import harmless, say, show
+from kafkaspec.cli.output import harmless, interrupted_by, say, show
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import UNPRINTABLE
 
@@ -53,3 +56,18 @@ def test_what_is_dumped_is_no_order_to_a_terminal(tmp_path: Path, capsys: pytest
         assert not [c for c in UNPRINTABLE.findall(printed.out + printed.err) if c != "\n"] or options
         assert "\x1b" not in printed.out
         assert "a\\xff\\n/" in printed.out.replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_is_ignored_interrupts_but_for_the_hang_up_of_nohup(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt) if number != signal.SIGHUP else nullcontext(), interrupted_by(number):
+            os.kill(os.getpid(), number)
+        assert signal.getsignal(number) == signal.SIG_IGN
+        signal.signal(number, signal.SIG_DFL)
+        with pytest.raises(KeyboardInterrupt), interrupted_by(number):
+            os.kill(os.getpid(), number)
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
