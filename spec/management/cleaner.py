@@ -559,12 +559,12 @@ def _uncleanable(state: Cleaner, directory: str, now: int) -> int:
 
 @machine.question("uncleanableBytes", "CLN-24")
 @states(without=A_QUESTION)
-@a_directory("CLN-34")
-@require(lambda state: not ambiguous(state), "CLN-30 no partition stands in the checkpoints of two directories")
 @require(
     lambda state, dir: _uncleanable(state, dir, world.CLOCKS_FROM_MS) == _uncleanable(state, dir, world.WALL_CLOCK_MS),
     "CLN-34 whatever the machine's clock says, it is the same",
 )
+@require(lambda state: not ambiguous(state), "CLN-30 no partition stands in the checkpoints of two directories")
+@a_directory("CLN-34")
 @ensure(
     lambda state, dir, result: (
         0 <= result <= sum(logs.bytes_of(state.logs[p].segments[:-1]) for p in state.uncleanable[dir] if state.knows(p))
