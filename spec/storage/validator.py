@@ -606,20 +606,20 @@ def answer(**asked: object) -> Step[Meters, ValidationResult]:
 )  # fmt: skip
 @states(without=ONE_CALL)
 @require(
-    lambda records, target_magic, target_compression, origin: (
-        origin == "CLIENT" or is_a_brokers(records, target_magic, CODEC_IDS[target_compression])
+    lambda timestamp_type, target_compression, origin, now: (
+        timestamp_type in TIMESTAMP_TYPES and target_compression in CODEC_IDS and origin in ORIGINS and is_timely(now)
     ),
-    "VAL-7 a broker's own batches have records; control batches begin at 0, not compressed, for a log of format 2",
+    "VAL-12 known words, and a time with room for its differences",
 )
 @require(
     lambda records: outside(records) == "",
     "VAL-1 sizes fit, what is compressed decompresses and is well-formed, times have room for their differences",
 )
 @require(
-    lambda timestamp_type, target_compression, origin, now: (
-        timestamp_type in TIMESTAMP_TYPES and target_compression in CODEC_IDS and origin in ORIGINS and is_timely(now)
+    lambda records, target_magic, target_compression, origin: (
+        origin == "CLIENT" or is_a_brokers(records, target_magic, CODEC_IDS.get(target_compression, 0))
     ),
-    "VAL-12 known words, and a time with room for its differences",
+    "VAL-7 a broker's own batches have records; control batches begin at 0, not compressed, for a log of format 2",
 )
 @ensure(
     lambda offset, records, result: (
