@@ -13,7 +13,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "kafkaspec"
 ORDER = (
-    "errors", "native", "workers",  # what knows nothing of all that follows
+    "errors", "cached", "native", "workers",  # what knows nothing of all that follows
     "contract", "language", "explore", "lockstep", "prove", "export", "judge",  # the workbench
     "models", "proofs", "spec", "impl",  # Kafka
     "audit", "audits", "dump",  # what reads Kafka's files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -276,3 +277,51 @@ def test_the_newest_that_was_compiled_is_kept(monkeypatch: pytest.MonkeyPatch) -
     assert objects.get(b"a") == native._ObjectFile(b"xxxx", {})
     objects.keep(b"d", native._ObjectFile(b"x" * 6, {}))
     assert list(objects.kept) == [b"a", b"d"], "what was asked for last stays"
+
+
+def never(*_: object, **__: object) -> native._ObjectFile:
+    raise AssertionError("compiled")
+
+
+def answer(limit: int = LIMIT) -> int:
+    code = native.library("numbers", [constants], {"LIMIT": limit}, {"constants"})
+    return code.functions["constants"](3)
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(native, "_OBJECTS", native._ObjectFiles())
+    return tmp_path / "kafkaspec" / "code"
+
+
+def test_a_library_is_compiled_once_for_all_processes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answer() == 96
+    (file,) = cache.iterdir()
+    assert answer(6) == 192, "another constant, another key"
+    (other,) = cache.iterdir()
+    assert other.name != file.name, "of older texts nothing is kept"
+    monkeypatch.setattr(native, "_object_file", never)
+    assert answer(6) == 192
+    monkeypatch.setattr(native, "version", lambda name: "another")
+    with pytest.raises(AssertionError, match="compiled"):
+        answer(6)
+
+
+def test_a_library_that_is_not_as_it_was_written_is_compiled_again(cache: Path) -> None:
+    answer()
+    (file,) = cache.iterdir()
+    whole = file.read_bytes()
+    damaged = [b"", b"\n", b"\n\n", b"x", whole[:20], whole[:-1], whole + b"x"]
+    damaged += [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(0, len(whole), 17)]
+    for data in damaged:
+        file.write_bytes(data)
+        assert answer() == 96
+        assert file.read_bytes() == whole
+    file.unlink()
+    file.mkdir()
+    assert answer() == 96, "what cannot be read"
+    file.rmdir()
+    cache.rmdir()
+    cache.write_bytes(b"")
+    assert answer() == 96, "nor written"

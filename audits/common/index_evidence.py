@@ -112,14 +112,14 @@ class IndexCheck(LogCheck):
         if self.legacy:
             return ()
         self.rows += len(rows)
-        self.largest_batch = max(self.largest_batch, int(rows["size"].max()))
+        self.largest_batch = max(self.largest_batch, int(chunk.size.max()))
         base, last = chunk.believed
         if len(last):
             if int(base[0]) <= self.last_offset or not chunk.rising:
                 self.disordered = True
             if not self.disordered:
                 self.compare(chunk)
-            self.last_offset = max(self.last_offset, int(last.max()))
+            self.last_offset = max(self.last_offset, int(chunk.reached[-1]))
         self.seen_end = int(rows["position"][-1] + rows["size"][-1])
         return ()
 

@@ -58,11 +58,10 @@ class BatchCheck(LogCheck):
         return ()
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
-        rows = chunk.batches
-        good, old = rows["problem"] == 0, rows["magic"] < 2
-        if not self.named_legacy and (good & old).any():
+        rows, good = chunk.batches, ~chunk.bad
+        if not self.named_legacy and chunk.legacy:
             self.named_legacy = True
-            yield self._legacy(segment, rows[good & old][0])
+            yield self._legacy(segment, rows[chunk.old][0])
         if not good.all():
             before = np.maximum.accumulate(np.where(good, np.arange(len(rows)), -1))
             for i in np.flatnonzero(~good):
@@ -73,11 +72,11 @@ class BatchCheck(LogCheck):
                 else:
                     yield self._damaged(damage)
         if self._whole_batches():
-            odd = good & ~old & (rows["count"] != rows["last_offset"] - rows["base_offset"] + 1)
+            odd = good & ~chunk.old & (chunk.count != chunk.last - chunk.base + 1)
             for row in rows[odd]:
                 yield self._count(segment, row)
         if good.any():
-            self.next_offset = int(rows["last_offset"][np.flatnonzero(good)[-1]]) + 1
+            self.next_offset = int(chunk.last[np.flatnonzero(good)[-1]]) + 1
 
     def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
         if ending.reason:

@@ -102,13 +102,12 @@ class OffsetCheck(LogCheck):
         rows = chunk.batches
         if not len(rows):
             return
-        known = (rows["problem"] == 0) & (rows["magic"] >= 2)
-        if not known.all():
-            yield from self._with_damage(segment, rows, known)
+        if not chunk.usual:
+            yield from self._with_damage(segment, rows, ~(chunk.bad | chunk.old))
             return
         first, last = chunk.base, chunk.last
         if not self.partial:
-            self.partial = bool((rows["count"] != last - first + 1).any())
+            self.partial = bool((chunk.count != last - first + 1).any())
         expected = np.empty(len(rows), dtype=np.int64)
         expected[1:] = last[:-1] + 1
         expected[0] = first[0] if self.next_offset is None else self.next_offset

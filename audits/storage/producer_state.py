@@ -189,9 +189,7 @@ def follow(rows: int, first: int, end: int, table: int, mask: int, state: int, s
 @cache
 def _code() -> native.MachineCode:
     constants = {k: v for k, v in globals().items() if k.isupper() and type(v) is int}
-    functions = [line_of, follow]
-    text = native.compiled(functions, constants, {f.__name__ for f in functions})  # type: ignore[arg-type]
-    return native.machine_code(text, {f.__name__ for f in functions}, whole_pipeline=True)
+    return native.library("producers", [line_of, follow], constants, {"line_of", "follow"})
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

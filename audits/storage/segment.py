@@ -37,9 +37,9 @@ class SegmentCheck(LogCheck):
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterable[Finding]:
         assert segment.log is not None
         b = chunk.batches
-        good = (b["problem"] == 0) & (b["magic"] >= 2)
-        below = good & (b["base_offset"] < segment.base_offset)
-        beyond = good & (b["last_offset"] > segment.base_offset + INT_MAX)
+        good = ~(chunk.bad | chunk.old)
+        below = good & (chunk.base < segment.base_offset)
+        beyond = good & (chunk.last > segment.base_offset + INT_MAX)
         if below.any() and not self.below:
             self.below = True
             row = b[int(np.argmax(below))]

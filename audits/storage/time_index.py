@@ -52,7 +52,7 @@ class TimeIndexCheck(IndexCheck):
     @states("TIX-13")
     def compare(self, chunk: Chunk) -> None:
         base, last = chunk.believed
-        stamp = chunk.batches["max_timestamp"][~chunk.bad]
+        stamp = chunk.of_undamaged("max_timestamp")
         upto = np.maximum(running_maximum(stamp), self.largest)
         some = self.order[
             np.searchsorted(self.sorted, self.last_offset, "right") : np.searchsorted(self.sorted, last[-1], "right")

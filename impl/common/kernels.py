@@ -690,17 +690,16 @@ def _applied(bits: list[int], c: int) -> int:
     return out
 
 
-def _compiled(
-    functions: list[Callable[..., object]], exported: set[str], instruction: int | None
+def _library(
+    name: str, functions: list[Callable[..., object]], exported: set[str], instruction: int | None
 ) -> native.MachineCode:
     crc = native.crc32c_here() if instruction is None else instruction
     constants = {n: v for n, v in globals().items() if n.isupper() and isinstance(v, int)}
     constants |= {"CRC32C": crc, "DECODES": int(decode in functions)}
     if not crc:
         functions = [f for f in functions if f is not three]
-    text = native.compiled(functions, constants, exported, APART)
-    text = "\n".join([text, *sorted(native.DECLARATIONS | native.CRC_DECLARATIONS.get(crc, set()))])
-    return native.machine_code(text, exported, whole_pipeline=True)
+    declarations = native.DECLARATIONS | native.CRC_DECLARATIONS.get(crc, set())
+    return native.library(name, functions, constants, exported, APART, declarations)
 
 
 @cache
@@ -709,13 +708,13 @@ def reader(deep: bool = True, instruction: int | None = None) -> native.MachineC
     the time. `instruction`: 0 for CRC-32C by tables; by default what the machine has."""
     exported = {"scan", "header", "mark", "seek", "checksum"}
     return (
-        _compiled(READING, exported | {"decode"}, instruction)
+        _library("records", READING, exported | {"decode"}, instruction)
         if deep
-        else _compiled(HEADERS_ALONE, exported, instruction)
+        else _library("headers", HEADERS_ALONE, exported, instruction)
     )
 
 
 @cache
 def writer(instruction: int | None = None) -> native.MachineCode:
     """The loops that write, as machine code."""
-    return _compiled(WRITING, {"write", "seal", "write_all"}, instruction)
+    return _library("writer", WRITING, {"write", "seal", "write_all"}, instruction)

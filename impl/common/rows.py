@@ -102,9 +102,30 @@ class Chunk:
         return bool(self.bad.any())
 
     @cached_property
+    def old(self) -> NDArray[np.bool_]:
+        """Which batches, not damaged, are of format 0 or 1."""
+        found: NDArray[np.bool_] = (self.batches["magic"] < 2) & ~self.bad
+        return found
+
+    @cached_property
     def legacy(self) -> bool:
         """Whether some batch, not damaged, is of format 0 or 1."""
-        return bool(((self.batches["magic"] < 2) & ~self.bad).any())
+        return bool(self.old.any())
+
+    @property
+    def usual(self) -> bool:
+        """Whether every batch is of format 2 and not damaged."""
+        return not (self.damaged or self.legacy)
+
+    @cached_property
+    def size(self) -> NDArray[np.int64]:
+        """The sizes of the batches, bytes."""
+        return self.batches["size"].copy()
+
+    @cached_property
+    def count(self) -> NDArray[np.int64]:
+        """How many records each batch says it has."""
+        return self.batches["count"].copy()
 
     @cached_property
     def base(self) -> NDArray[np.int64]:
@@ -120,6 +141,11 @@ class Chunk:
     def believed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Base and last offsets of the batches that are not damaged."""
         return (self.base[~self.bad], self.last[~self.bad]) if self.damaged else (self.base, self.last)
+
+    def of_undamaged(self, name: str) -> NDArray[np.int64]:
+        """A column of the batches that are not damaged."""
+        column: NDArray[np.int64] = self.batches[name].copy()
+        return column[~self.bad] if self.damaged else column
 
     @cached_property
     def rising(self) -> bool:

@@ -212,9 +212,10 @@ class _Scan:
 
     def remember(self) -> None:
         """The end offset by the rows at hand."""
-        good = np.flatnonzero(self.rows["problem"][: self.count] == 0)
-        if len(good):
-            self.end_offset = int(self.rows["last_offset"][good[-1]]) + 1
+        for i in range(self.count - 1, -1, -1):
+            if self.rows["problem"][i] == 0:
+                self.end_offset = int(self.rows["last_offset"][i]) + 1
+                return
 
     def row_address(self) -> int:
         return int(self.state[k.ROW]) + self.count * BATCH.itemsize

@@ -17,8 +17,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType, ModuleType
 from typing import Any
+
+import orjson
+
+from kafkaspec.cached import cache_file, keep
 
 BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
@@ -296,10 +302,62 @@ def machine_code(
     gives; it pays for loops over many bytes, not for a model's long code. `quickly`: a third of the time to compile,
     for slower code. `others`: where functions are that the text declares, which must live as long. `variables`: the
     values of those that `compiled` was told. A text that was compiled in this process is not compiled again."""
-    here, target = llvm(), machine(quickly)
+    return _linked(_object_file(text, whole_pipeline, quickly), exported, quickly, others or {}, variables or {})
+
+
+def library(
+    name: str,
+    functions: list[Callable[..., object]],
+    constants: Mapping[str, int],
+    exported: Set[str],
+    apart: Set[str] = frozenset(),
+    declarations: Set[str] = frozenset(),
+) -> MachineCode:
+    """`machine_code` of functions that never change, through the whole pipeline: it is kept in the user's cache for as
+    long as neither their texts, the constants, the compiler nor the processor change."""
+    given = (sorted(constants.items()), sorted(exported), sorted(apart), sorted(declarations))
+    file = cache_file("code", name, _key(functions, given), ".o")
+    made = _kept(file)
+    if made is None:
+        text = compiled(functions, constants, exported, apart)
+        made = _object_file("\n".join([text, *sorted(declarations)]), whole_pipeline=True, quickly=False)
+        keep(file, b"\n".join([_seal(made), orjson.dumps(made.arguments), made.data]))
+    return _linked(made, exported)
+
+
+def _key(functions: list[Callable[..., object]], given: object) -> str:
+    """A digest of all that the machine code of some functions follows from."""
+    here = llvm()
+    total = hashlib.blake2b(digest_size=16)
+    for file in sorted({__file__, *(f.__code__.co_filename for f in functions)}):
+        total.update(Path(file).read_bytes())
+    compiler = (version("llvmlite"), here.llvm_version_info, here.get_default_triple())
+    processor = (here.get_host_cpu_name(), here.get_host_cpu_features().flatten())
+    total.update(repr((compiler, processor, [f.__name__ for f in functions], given)).encode())
+    return total.hexdigest()
+
+
+def _seal(made: _ObjectFile) -> bytes:
+    """What tells a whole file of ours from any other."""
+    return hashlib.blake2b(orjson.dumps(made.arguments) + made.data, digest_size=16).hexdigest().encode()
+
+
+def _kept(file: Path) -> _ObjectFile | None:
+    """What `library` kept; None if there is none, or not as it was written."""
+    try:
+        seal, arguments, data = file.read_bytes().split(b"\n", 2)
+        made = _ObjectFile(data, orjson.loads(arguments))
+    except (OSError, ValueError):
+        return None
+    return made if seal == _seal(made) else None
+
+
+def _object_file(text: str, whole_pipeline: bool, quickly: bool) -> _ObjectFile:
+    """An LLVM text, compiled."""
     key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
     made = _OBJECTS.get(key)
     if made is None:
+        here, target = llvm(), machine(quickly)
         module = here.parse_assembly(text)
         builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
         passes = here.create_new_module_pass_manager()
@@ -313,14 +371,25 @@ def machine_code(
         arguments = {f.name: len(list(f.arguments)) for f in module.functions}
         made = _ObjectFile(target.emit_object(module), arguments)  # an interrupt comes after it: LLVM calls no Python
         _OBJECTS.keep(key, made)
-    known = others or {}
-    declarations = here.parse_assembly("\n".join(f"declare i64 @{name}()" for name in known))
-    engine = here.create_mcjit_compiler(declarations, target)
-    for name, address in known.items():
+    return made
+
+
+def _linked(
+    made: _ObjectFile,
+    exported: Set[str],
+    quickly: bool = False,
+    others: Mapping[str, int] = MappingProxyType({}),
+    variables: Mapping[str, int] = MappingProxyType({}),
+) -> MachineCode:
+    """What was compiled, where this process can call it."""
+    here = llvm()
+    declarations = here.parse_assembly("\n".join(f"declare i64 @{name}()" for name in others))
+    engine = here.create_mcjit_compiler(declarations, machine(quickly))
+    for name, address in others.items():
         engine.add_global_mapping(declarations.get_function(name), address)
     engine.add_object_file(here.ObjectFileRef.from_data(made.data))
     engine.finalize_object()
-    for name, value in (variables or {}).items():
+    for name, value in variables.items():
         ctypes.c_uint64.from_address(engine.get_global_value_address(name)).value = value
     functions: dict[str, Callable[..., int]] = {}
     for name, count in made.arguments.items():

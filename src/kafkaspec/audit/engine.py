@@ -254,14 +254,12 @@ def _read(
         each(lambda c, s=segment: c.begin(s), segment.log.path)  # type: ignore[misc]
         for x in read_segment(segment.log, deep=True, records=records):
             if isinstance(x, Chunk):
-                rows = x.batches
-                good = rows["problem"] == 0
-                batches += int(np.count_nonzero(good))
-                here = int(rows["count"][good & (rows["magic"] >= 2)].sum()) if len(rows) else 0
+                batches += len(x.batches) - int(np.count_nonzero(x.bad))
+                here = int(x.count.sum() if x.usual else x.count[~(x.bad | x.old)].sum())
                 counted += here
                 each(lambda c, s=segment, x=x: c.chunk(s, x), segment.log.path)  # type: ignore[misc]
-                if tick is not None and len(rows):
-                    tick(int(rows["size"].sum()), here)
+                if tick is not None:
+                    tick(int(x.size.sum()), here)
             else:
                 size += x.size
                 end = segment.base_offset if x.end_offset is None else x.end_offset

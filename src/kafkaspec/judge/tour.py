@@ -3,19 +3,16 @@ spec reaches."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import tempfile
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
-import platformdirs
 
+from kafkaspec.cached import cache_file, keep
 from kafkaspec.contract.machine import Machine, Outside, Refused
 from kafkaspec.contract.subsystem import Subsystem, folders
 from kafkaspec.errors import UserError
@@ -53,14 +50,13 @@ def tours(subsystem: Subsystem) -> tuple[Tour, ...]:
     """A tour of each model onto which the spec has a refinement mapping. They are searched for once, and kept in the
     user's cache for as long as no text changes that they follow from."""
     machine: Machine[Any] = subsystem.spec.machine
-    file = platformdirs.user_cache_path("kafkaspec") / "tours" / f"{subsystem.name}-{_texts()}.json"
+    file = cache_file("tours", subsystem.name, _texts(), ".json")
     try:
         kept = orjson.loads(file.read_bytes())
         found = [_read(machine, how, x) for how, x in zip(subsystem.refinements, kept, strict=True)]
     except (OSError, ValueError, KeyError, TypeError, UserError):  # none, or not as we wrote it
         found = [tour(machine, how) for how in subsystem.refinements]
-        with contextlib.suppress(OSError):
-            _write(file, orjson.dumps([_written(t) for t in found]))
+        keep(file, orjson.dumps([_written(t) for t in found]))
     return tuple(found)
 
 
@@ -93,16 +89,6 @@ def _written(t: Tour) -> Any:
 def _read(machine: Machine[Any], how: RefinementMapping[Any], kept: Any) -> Tour:
     histories = tuple(tuple(Call(machine.find(name), a) for name, a in calls) for calls in kept["histories"])
     return Tour(how, frozenset(kept["reachable"]), int(kept["steps"]), histories)
-
-
-def _write(file: Path, data: bytes) -> None:
-    """Whole or not at all; of older texts nothing is kept."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    for other in file.parent.glob(f"{file.name.rpartition('-')[0]}-*.json"):
-        other.unlink(missing_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as f:
-        f.write(data)
-    Path(f.name).replace(file)
 
 
 def tour(machine: Machine[Any], how: RefinementMapping[Any], steps: int = STEPS) -> Tour:
