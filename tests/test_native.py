@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -291,7 +293,6 @@ def answer(limit: int = LIMIT) -> int:
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
-    monkeypatch.setattr(native, "_OBJECTS", native._ObjectFiles())
     return tmp_path / "kafkaspec" / "code"
 
 
@@ -325,3 +326,14 @@ def test_a_library_that_is_not_as_it_was_written_is_compiled_again(cache: Path) 
     cache.rmdir()
     cache.write_bytes(b"")
     assert answer() == 96, "nor written"
+
+
+def test_a_library_of_a_package_in_a_zip_file(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Spark ships it."""
+    shipped = tmp_path / "shipped.zip"
+    with zipfile.ZipFile(shipped, "w") as z:
+        z.writestr("doubled.py", "def twice(n: int) -> int:\n    return 2 * n\n")
+    monkeypatch.syspath_prepend(shipped)
+    code = native.library("doubled", [importlib.import_module("doubled").twice], {}, {"twice"})
+    assert code.functions["twice"](21) == 42
+    assert len(list(cache.iterdir())) == 1

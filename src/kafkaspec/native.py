@@ -12,6 +12,7 @@ import ast
 import ctypes
 import hashlib
 import inspect
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
@@ -302,7 +303,13 @@ def machine_code(
     gives; it pays for loops over many bytes, not for a model's long code. `quickly`: a third of the time to compile,
     for slower code. `others`: where functions are that the text declares, which must live as long. `variables`: the
     values of those that `compiled` was told. A text that was compiled in this process is not compiled again."""
-    return _linked(_object_file(text, whole_pipeline, quickly), exported, quickly, others or {}, variables or {})
+    target = machine(quickly)
+    key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
+    made = _OBJECTS.get(key)
+    if made is None:
+        made = _object_file(text, whole_pipeline, target)
+        _OBJECTS.keep(key, made)
+    return _linked(made, exported, target, others or {}, variables or {})
 
 
 def library(
@@ -317,20 +324,21 @@ def library(
     long as neither their texts, the constants, the compiler nor the processor change."""
     given = (sorted(constants.items()), sorted(exported), sorted(apart), sorted(declarations))
     file = cache_file("code", name, _key(functions, given), ".o")
+    target = machine(quickly=False)
     made = _kept(file)
     if made is None:
         text = compiled(functions, constants, exported, apart)
-        made = _object_file("\n".join([text, *sorted(declarations)]), whole_pipeline=True, quickly=False)
+        made = _object_file("\n".join([text, *sorted(declarations)]), True, target)
         keep(file, b"\n".join([_seal(made), orjson.dumps(made.arguments), made.data]))
-    return _linked(made, exported)
+    return _linked(made, exported, target)
 
 
 def _key(functions: list[Callable[..., object]], given: object) -> str:
     """A digest of all that the machine code of some functions follows from."""
     here = llvm()
     total = hashlib.blake2b(digest_size=16)
-    for file in sorted({__file__, *(f.__code__.co_filename for f in functions)}):
-        total.update(Path(file).read_bytes())
+    for module in sorted({__name__, *(f.__module__ for f in functions)}):
+        total.update(inspect.getsource(sys.modules[module]).encode())
     compiler = (version("llvmlite"), here.llvm_version_info, here.get_default_triple())
     processor = (here.get_host_cpu_name(), here.get_host_cpu_features().flatten())
     total.update(repr((compiler, processor, [f.__name__ for f in functions], given)).encode())
@@ -352,39 +360,34 @@ def _kept(file: Path) -> _ObjectFile | None:
     return made if seal == _seal(made) else None
 
 
-def _object_file(text: str, whole_pipeline: bool, quickly: bool) -> _ObjectFile:
-    """An LLVM text, compiled."""
-    key = hashlib.blake2b(f"{whole_pipeline} {quickly} {text}".encode(), digest_size=16).digest()
-    made = _OBJECTS.get(key)
-    if made is None:
-        here, target = llvm(), machine(quickly)
-        module = here.parse_assembly(text)
-        builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
-        passes = here.create_new_module_pass_manager()
-        if whole_pipeline:  # what all of -O1 gives for these loops, in a seventh of its time
-            passes.add_always_inliner_pass()
-        passes.add_sroa_pass()
-        if whole_pipeline:
-            passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-        passes.run(module, builder)
-        arguments = {f.name: len(list(f.arguments)) for f in module.functions}
-        made = _ObjectFile(target.emit_object(module), arguments)  # an interrupt comes after it: LLVM calls no Python
-        _OBJECTS.keep(key, made)
-    return made
+def _object_file(text: str, whole_pipeline: bool, target: Any) -> _ObjectFile:
+    """An LLVM text, compiled for a machine."""
+    here = llvm()
+    module = here.parse_assembly(text)
+    builder = here.create_pass_builder(target, here.create_pipeline_tuning_options(speed_level=1))
+    passes = here.create_new_module_pass_manager()
+    if whole_pipeline:  # what all of -O1 gives for these loops, in a seventh of its time
+        passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    if whole_pipeline:
+        passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
+    arguments = {f.name: len(list(f.arguments)) for f in module.functions}
+    return _ObjectFile(target.emit_object(module), arguments)  # an interrupt comes after it: LLVM calls no Python
 
 
 def _linked(
     made: _ObjectFile,
     exported: Set[str],
-    quickly: bool = False,
+    target: Any,
     others: Mapping[str, int] = MappingProxyType({}),
     variables: Mapping[str, int] = MappingProxyType({}),
 ) -> MachineCode:
     """What was compiled, where this process can call it."""
     here = llvm()
     declarations = here.parse_assembly("\n".join(f"declare i64 @{name}()" for name in others))
-    engine = here.create_mcjit_compiler(declarations, machine(quickly))
+    engine = here.create_mcjit_compiler(declarations, target)
     for name, address in others.items():
         engine.add_global_mapping(declarations.get_function(name), address)
     engine.add_object_file(here.ObjectFileRef.from_data(made.data))
