@@ -160,7 +160,7 @@ Examples:
   kafkaspec explore cleaner --symmetry Partition --max-states 10000000
   kafkaspec explore cleaner --walk 7 --steps 1000000   one random run; the seed replays it
 \b
-Exit status: 0 all claims hold, 1 a violation, 2 a limit was reached first.
+Exit status: 0 all checked claims hold, 1 a violation or an action never taken, 2 a limit was reached first.
 """,
 )
 def explore(
@@ -169,7 +169,10 @@ def explore(
     threads: Annotated[int, typer.Option(min=1, max=256, help="Threads.")] = 2,
     symmetry: Annotated[
         list[str] | None,
-        typer.Option(metavar="SORT", help="Explore up to renaming of this sort's elements; repeatable."),
+        typer.Option(
+            metavar="SORT",
+            help="Explore up to renaming of this sort's elements, without leads-to claims; repeatable.",
+        ),
     ] = None,
     max_states: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Stop after N distinct states, or a few more.")
