@@ -112,9 +112,11 @@ class TransactionalLog:
     Manager = ProducerStateManager
     Index = TransactionIndex
 
-    def __init__(self, disk: Disk, expiration_ms: int) -> None:
+    def __init__(self, disk: Disk, expiration_ms: int, verifies: bool = False) -> None:
         self.disk = disk
         self.expiration_ms = expiration_ms
+        self.verifies = verifies
+        """whether a transaction of a client opens only with the guard of its verification"""
         self.producers = self._manager()
         self.segments = [self._segment(0)]
         self.log_start = 0
@@ -156,8 +158,8 @@ class TransactionalLog:
 
     # appends
 
-    def append(self, batch: Batch, origin: str, version: int = -1) -> tuple[int, int]:
-        """Put a batch at the end; first and last offset, of its duplicate if there is one. [LSO-3, LSO-4]"""
+    def append(self, batch: Batch, origin: str, version: int = -1, guard: int = 0) -> tuple[int, int]:
+        """Put a batch at the end; first and last offset, of its duplicate if there is one. [LSO-3, LSO-4, LSO-19]"""
         if batch.producer_id >= 0:
             entry = self.producers.producers.get(batch.producer_id)
             if origin == CLIENT and entry is not None:
@@ -165,7 +167,7 @@ class TransactionalLog:
                 there = entry.duplicate(batch.epoch, batch.sequence, last)
                 if there is not None:
                     return there.first_offset, there.last_offset
-            self._fence(batch, origin)
+            self._fence(batch, origin, guard)
         append = self.producers.prepare(batch.producer_id, origin) if batch.producer_id >= 0 else None
         completed = None if append is None else self._put(append, batch, version)
         self.active.append(batch)
@@ -178,23 +180,53 @@ class TransactionalLog:
         self.look_up_first_unstable()
         return batch.base, batch.last
 
-    def _fence(self, batch: Batch, origin: str) -> None:
+    def _fence(self, batch: Batch, origin: str, guard: int) -> None:
         """A transactional batch that opens a transaction, or a marker that ends none, of an earlier epoch is refused
-        before all else."""
+        before all else; then one that opens a transaction without the guard of its verification. [LSO-3, LSO-19]"""
+        if origin == REPLICATION or not batch.is_transactional:
+            return
         entry = self.producers.producers.get(batch.producer_id)
-        stale = entry is not None and batch.epoch < entry.epoch
-        if origin != REPLICATION and batch.is_transactional and stale:
+        if entry is not None and batch.epoch < entry.epoch:
             raise producer_state.StaleMarker if batch.is_control else producer_state.StaleEpoch
+        opens = not batch.is_control and not self.producers.has_open_transaction(batch.producer_id, batch.epoch)
+        if self.verifies and opens:
+            verification = self.producers.verifications.get(batch.producer_id)
+            if verification is None or verification.guard != guard:
+                raise producer_state.NotVerified
 
-    @staticmethod
-    def _put(append: producer_state.Append, batch: Batch, version: int) -> producer_state.CompletedTransaction | None:
-        """Have an append check a batch and take it in; the transaction that it ends. Raises ProducerStateError."""
+    def start_verification(
+        self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now: int
+    ) -> int:
+        """The guard of the producer's verification, 0 if its transaction is open. Raises StaleEpoch. [LSO-19]"""
+        entry = self.producers.producers.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            raise producer_state.StaleEpoch
+        if self.producers.has_open_transaction(producer_id, epoch):
+            return 0
+        return self.producers.verification(producer_id, sequence, epoch, supports_epoch_bump, now).guard
+
+    def _put(
+        self, append: producer_state.Append, batch: Batch, version: int
+    ) -> producer_state.CompletedTransaction | None:
+        """Have an append check a batch and take it in, which ends the producer's verification; the transaction that it
+        ends. Raises ProducerStateError."""
+        completed = None
         if batch.is_control:
-            numbers = (batch.epoch, batch.coordinator_epoch, batch.base, batch.timestamp)
-            return append.marker(batch.kind == "ABORT", *numbers, version)
-        last = (batch.sequence + batch.last - batch.base) % SEQUENCES
-        append.data(batch.epoch, batch.sequence, last, batch.base, batch.last, batch.timestamp, batch.is_transactional)
-        return None
+            marker = (batch.epoch, batch.coordinator_epoch, batch.base, batch.timestamp)
+            completed = append.marker(batch.kind == "ABORT", *marker, version)
+        else:
+            last = (batch.sequence + batch.last - batch.base) % SEQUENCES
+            data = (batch.epoch, batch.sequence, last, batch.base, batch.last, batch.timestamp)
+            append.data(*data, batch.is_transactional)
+        if batch.is_transactional:
+            self._end_verification(batch)
+        return completed
+
+    def _end_verification(self, batch: Batch) -> None:
+        """That of the next transaction stays, which a client that bumps epochs has with the marker's. [LSO-19]"""
+        v = self.producers.verifications.get(batch.producer_id)
+        if v is not None and not (batch.is_control and v.supports_epoch_bump and v.epoch == batch.epoch):
+            del self.producers.verifications[batch.producer_id]
 
     def append_all(self, batches: Sequence[Batch]) -> tuple[int, int]:
         """Put batches of the leader at the end, all or none; first and last offset. [LSO-18]"""

@@ -48,20 +48,29 @@ class Driver(ByName):
     def reset(self, arguments: Mapping[str, Any]) -> None:
         first = spec.initial(**arguments)
         self.config, self.now = first.producers.config, first.producers.now
-        self.subject = self.Log(SimulatedDisk(), self.config.producer_id_expiration_ms)
+        verifies = self.config.transaction_verification_enabled
+        self.subject = self.Log(SimulatedDisk(), self.config.producer_id_expiration_ms, verifies)
 
-    def _append(self, origin: str, version: int, count: int, *of_producer: Any, at: int | None = None) -> spec.Offsets:
+    def _append(
+        self, origin: str, version: int, count: int, *of_producer: Any, at: int | None = None, guard: int = 0
+    ) -> spec.Offsets:
         base = self.subject.end if at is None else at
         producer_id, epoch, kind, sequence, coordinator = of_producer
         batch = Batch(base, base + count - 1, producer_id, epoch, kind, sequence, coordinator, self.now)
-        return spec.Offsets(*self.subject.append(batch, origin, version))
+        return spec.Offsets(*self.subject.append(batch, origin, version, guard))
 
     def append(self, count: int) -> spec.Offsets:
         return self._append(CLIENT, -1, count, -1, -1, "PLAIN", -1, -1)
 
-    def produce(self, producer_id: int, epoch: int, sequence: int, count: int, transactional: bool) -> spec.Offsets:
+    def start_verification(self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool) -> int:
+        guard: int = self.subject.start_verification(producer_id, sequence, epoch, supports_epoch_bump, self.now)
+        return guard
+
+    def produce(
+        self, producer_id: int, epoch: int, sequence: int, count: int, transactional: bool, guard: int
+    ) -> spec.Offsets:
         kind = "TRANSACTIONAL" if transactional else "PLAIN"
-        return self._append(CLIENT, -1, count, producer_id, epoch, kind, sequence, -1)
+        return self._append(CLIENT, -1, count, producer_id, epoch, kind, sequence, -1, guard=guard)
 
     def end_transaction(
         self, producer_id: int, epoch: int, type: str, coordinator_epoch: int, version: int

@@ -31,10 +31,12 @@ from kafkaspec.contract.numbers import (
     LATEST,
     CoordinatorEpoch,
     Duration,
+    Guard,
     Offset,
     ProducerEpoch,
     ProducerId,
     SequenceNumber,
+    SequenceNumberOrNone,
     TimeLimit,
     Within,
 )
@@ -43,7 +45,7 @@ from kafkaspec.spec.common import transactional_log
 from kafkaspec.spec.common import transactional_reads as reads
 from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, OUT_OF_RANGE
-from kafkaspec.spec.common.producers import MarkerType, Origin
+from kafkaspec.spec.common.producers import NO_GUARD, MarkerType, Origin
 from kafkaspec.spec.common.transactional_log import (
     NOBODY,
     Fetch,
@@ -86,7 +88,7 @@ clause(
     """The caller's duty: a batch has one to five records; a follower is given batches in the order of their offsets,
     at most five at once; a
     high watermark is the first offset of a batch or the log's end, and is at least the log start where the log is
-    loaded; a log is truncated behind one of its batches; offsets stay within 31 bits.""",
+    loaded; a log is truncated behind one of its batches; offsets stay within 31 bits; a guard was handed out.""",
     source="Partition and ReplicaManager, Kafka 4.3.0",
     without={
         "model": "the model's batches are one record each",
@@ -97,9 +99,13 @@ clause(
 )
 
 
-def initial(producer_id_expiration_ms: Annotated[int, Within(1, 2**31 - 1)] = 86_400_000) -> PartitionLog:
-    """An empty log that begins at 0. Verification is off: it is the producer state's matter (PSM-27)."""
-    return PartitionLog((0,), (), (), 0, 0, 0, None, psm.initial(300_000, producer_id_expiration_ms, False))
+def initial(
+    producer_id_expiration_ms: Annotated[int, Within(1, 2**31 - 1)] = 86_400_000,
+    transaction_verification_enabled: bool = False,
+) -> PartitionLog:
+    """An empty log that begins at 0."""
+    producers = psm.initial(300_000, producer_id_expiration_ms, transaction_verification_enabled)
+    return PartitionLog((0,), (), (), 0, 0, 0, None, producers)
 
 
 machine = Machine("last_stable", initial, observe)
@@ -168,7 +174,9 @@ class Offsets(NamedTuple):
     last_offset: Annotated[int, governs("LSO-3", "LSO-18")]
 
 
-def taken(producers: tables.State, batch: LogBatch, origin: Origin, version: int = -1) -> Step[tables.State, Any]:
+def taken(
+    producers: tables.State, batch: LogBatch, origin: Origin, version: int = -1, guard: Guard = NO_GUARD
+) -> Step[tables.State, Any]:
     """What the producer state does with a batch."""
     if batch.producer_id == NOBODY:
         return Step(replace(producers, end=batch.last_offset + 1))
@@ -180,12 +188,14 @@ def taken(producers: tables.State, batch: LogBatch, origin: Origin, version: int
     last = (batch.first_sequence + batch.last_offset - batch.base_offset) % tables.SEQUENCES
     sequences = (batch.producer_epoch, batch.first_sequence, last)
     offsets = (batch.base_offset, batch.last_offset, batch.timestamp)
-    step = rule(psm.produce)(*common, *sequences, *offsets, batch.kind == "TRANSACTIONAL")
+    step = rule(psm.produce)(*common, *sequences, *offsets, batch.kind == "TRANSACTIONAL", guard)
     return step
 
 
 @states(without={"LSO-4": {"audit": "the entries of an index are compared with the markers of the log: PSM-16"}})
-def appended(state: PartitionLog, batch: LogBatch, origin: Origin, version: int = -1) -> Step[PartitionLog, Offsets]:
+def appended(
+    state: PartitionLog, batch: LogBatch, origin: Origin, version: int = -1, guard: Guard = NO_GUARD
+) -> Step[PartitionLog, Offsets]:
     """The log after a batch.
 
     LSO-3: A batch goes to the end of the log if the producer state takes it (PSM); else it is refused, and nothing
@@ -195,7 +205,7 @@ def appended(state: PartitionLog, batch: LogBatch, origin: Origin, version: int 
     LSO-4: A marker that aborts a transaction puts it into the transaction index, with what was stable then (PSM-16); a
     marker that ends none, for it comes late or again, leaves no entry and decides nothing. [KIP-98; {LOG}, append]
     """
-    step = taken(state.producers, batch, origin, version)
+    step = taken(state.producers, batch, origin, version, guard)
     if isinstance(step.result, Refused):
         return Step(state, step.result)
     if isinstance(step.result, dict) and "duplicate" in step.result:
@@ -237,8 +247,60 @@ def append(state: PartitionLog, count: FewRecords) -> Step[PartitionLog, Offsets
     return appended(state, batch, "CLIENT")
 
 
-@machine.operation("produce", "LSO-3", "LSO-2")
+NO_COORDINATOR = {"model": "the coordinator's protocol; here it is one remembered entry", "proof": "see the model"}
+
+
+@machine.operation("startVerification", "LSO-19")
+@states(without={"LSO-19": NO_COORDINATOR})
+@ensure(
+    lambda state, result: result.state.with_producers(state.producers) == state,
+    "LSO-19 nothing of the log changes",
+)
+@ensure(
+    lambda state, producer_id, producer_epoch, result: (
+        isinstance(result.result, Refused)
+        or (result.result == NO_GUARD) == state.producers.known(producer_id).has_open_transaction(producer_epoch)
+    ),
+    "LSO-19 none begins while a transaction of that epoch is open",
+)
+def start_verification(
+    state: PartitionLog, producer_id: ProducerId, first_sequence: SequenceNumberOrNone, producer_epoch: ProducerEpoch,
+    supports_epoch_bump: bool,
+) -> Step[PartitionLog, Guard]:  # fmt: skip
+    """A broker is about to ask the coordinator whether a producer's transaction has this partition: the guard with
+    which the batch must come then; 0 if its transaction is open, and nothing is asked.
+
+    LSO-19: Where transactions are verified, a client's batch opens a transaction only with the guard of a verification
+    that began after the transaction before had ended (PSM-26, PSM-27). From transaction version 2 on each marker raises
+    the epoch, and a batch of the epoch before is fenced off (LSO-3). Either way a batch that comes late, behind the
+    marker of its transaction, opens none that nobody will end. Without either it does, and the last stable offset stays
+    there. [KIP-890; {LOG}, maybeStartTransactionVerification]
+    """
+    step = rule(psm.start_verification)(
+        state.producers, producer_id, first_sequence, producer_epoch, supports_epoch_bump
+    )
+    return Step(state.with_producers(step.state), step.result)
+
+
+def guarded(
+    state: PartitionLog, producer_id: ProducerId, producer_epoch: ProducerEpoch, transactional: bool, guard: Guard,
+    result: Step[PartitionLog, Offsets],
+) -> bool:  # fmt: skip
+    """Where transactions are verified, what opens one had the guard of its verification."""
+    opens = transactional and not state.producers.known(producer_id).has_open_transaction(producer_epoch)
+    if isinstance(result.result, Refused) or result.result.last_offset < state.log_end or not opens:
+        return True
+    verification = state.producers.verifications.get(producer_id)
+    verified = verification is not None and verification.guard == guard
+    return verified or not state.producers.config.transaction_verification_enabled
+
+
+@machine.operation("produce", "LSO-3", "LSO-2", "LSO-19")
 @reveals("LSO-9", "LSO-15")
+@require(
+    lambda state, guard: guard == NO_GUARD or guard in state.producers.handed_out, "LSO-17 a guard that was handed out"
+)
+@ensure(guarded, "LSO-19 a transaction opens only with the guard of its verification")
 @room
 @an_append
 @ensure(
@@ -249,9 +311,10 @@ def append(state: PartitionLog, count: FewRecords) -> Step[PartitionLog, Offsets
 )
 def produce(
     state: PartitionLog, producer_id: ProducerId, producer_epoch: ProducerEpoch, first_sequence: SequenceNumber,
-    count: FewRecords, transactional: bool,
+    count: FewRecords, transactional: bool, guard: Guard = NO_GUARD,
 ) -> Step[PartitionLog, Offsets]:  # fmt: skip
-    """A producer appends a batch of its transaction, or, idempotent alone, of none."""
+    """A producer appends a batch of its transaction, or, idempotent alone, of none. `guard` is what
+    `startVerification` gave."""
     return appended(
         state,
         LogBatch(
@@ -265,6 +328,7 @@ def produce(
             state.producers.now,
         ),
         "CLIENT",
+        guard=guard,
     )
 
 
@@ -344,7 +408,7 @@ def placed(state: PartitionLog, batches: Sequence[ReplicaBatch]) -> tuple[LogBat
 @never_falls
 @ensure(
     lambda state, batches, result: (
-        result.state == state
+        observe(result.state) == observe(state)
         if isinstance(result.result, Refused)
         else result.state.batches[: len(state.batches)] == state.batches
         and len(result.state.batches) == len(state.batches) + len(batches)
@@ -366,12 +430,13 @@ def replicate_batches(state: PartitionLog, batches: Sequence[ReplicaBatch]) -> S
     in. The transactions that they abort are put into the transaction index as if they came one by one, but what is
     stable then is the first offset of another producer's transaction also where that begins behind the marker, as long
     as it is one of these batches that begins it (PSM-16, TXI-12). A producer whose epoch is at the end what it was
-    before keeps its batches (LSO-9). [{LOG}, append and analyzeAndValidateProducerState]
+    before keeps its batches (LSO-9). Of the producers of batches before a refused one the verification (PSM-26) has
+    ended all the same. [{LOG}, append and analyzeAndValidateProducerState]
     """
     appended = placed(state, batches)
     taken_in = taken_at_once(state.producers, appended)
     if isinstance(taken_in, Refused):
-        return Step(state, taken_in)
+        return Step(state.with_producers(without_verifications(state.producers, appended)), taken_in)
     producers, ended = taken_in
     begun = {b.base_offset: b.producer_id for b in appended if b.kind == "TRANSACTIONAL"}
     unstable = {**begun, **state.producers.opened}
@@ -392,6 +457,18 @@ def replicate_batches(state: PartitionLog, batches: Sequence[ReplicaBatch]) -> S
     )
     offsets = Offsets(appended[0].base_offset, appended[-1].last_offset)
     return Step(refreshed(after.with_producers(producers)), offsets)
+
+
+def without_verifications(producers: tables.State, batches: Sequence[LogBatch]) -> tables.State:
+    """The producers after an append that was refused: what was verified of those that come before the refused batch has
+    ended."""
+    looked_at = producers
+    for batch in batches:
+        step = taken(looked_at, batch, "REPLICATION")
+        if isinstance(step.result, Refused):
+            break
+        looked_at = step.state
+    return replace(producers, verifications=looked_at.verifications)
 
 
 def one_by_one(state: PartitionLog, after: PartitionLog) -> PartitionLog:

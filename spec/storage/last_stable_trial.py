@@ -8,7 +8,7 @@ from typing import Any, Final
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import last_stable as model
-from kafkaspec.spec.common.producers import MOST_EPOCH, SEQUENCES, UNKNOWN, next_sequence
+from kafkaspec.spec.common.producers import MOST_EPOCH, NO_GUARD, SEQUENCES, UNKNOWN, next_sequence
 from kafkaspec.spec.common.transactional_log import Kind, PartitionLog, ReplicaBatch
 from kafkaspec.spec.storage.last_stable import largest_timestamp, machine
 
@@ -59,6 +59,12 @@ def _sequences(state: PartitionLog) -> Sequence[int]:
     upcoming = next_sequence(p.last_sequence)
     again = [b.first_sequence for b in (p.batches[:1] + p.batches[-1:])]
     return [*[upcoming] * 4, 0, next_sequence(upcoming), *again, *([SEQUENCES - 1] * 3 if p == UNKNOWN else [])]
+
+
+def _guards(state: PartitionLog) -> Sequence[int]:
+    known = state.producers.verifications.get(_focus(state))
+    handed_out = sorted(state.producers.handed_out)[-2:]
+    return [NO_GUARD, *handed_out, *([known.guard] * 4 if known is not None else [])]
 
 
 def _begins(state: PartitionLog) -> list[int]:
@@ -152,6 +158,9 @@ machine.candidates |= {
     "endTransaction:producer_epoch": _marker_epochs,
     "first_sequence": _sequences,
     "replicate:first_sequence": lambda state: [*_sequences(state), SEQUENCES // 2, SEQUENCES - 1],
+    "startVerification:first_sequence": lambda state: [*_sequences(state), -1],
+    "supports_epoch_bump": lambda state: (False, True),
+    "guard": _guards,
     "transactional": lambda state: (True, False),
     "type": lambda state: ("COMMIT", "ABORT", "ABORT"),
     "kind": lambda state: ("TRANSACTIONAL", "TRANSACTIONAL", "ABORT", "ABORT", "COMMIT", "PLAIN"),
@@ -171,6 +180,7 @@ machine.candidates |= {
     "start_offset": _starts,
     "max_batches": lambda state: (1, 2, 3, 100, 100, 100, 100, 100),
     "read_committed": lambda state: (True, True, True, False),
+    "init:transaction_verification_enabled": lambda state: (False, True),
     "init:producer_id_expiration_ms": lambda state: (86_400_000, 600_000, 2**31 - 1),
 }
 

@@ -65,9 +65,9 @@ class LooksWhenAppended(TransactionalLog):
 class IndexesEveryAbort(TransactionalLog):
     """An abort marker without a transaction gets an entry too."""
 
-    def append(self, batch: Batch, origin: str, version: int = -1) -> tuple[int, int]:
+    def append(self, batch: Batch, origin: str, version: int = -1, guard: int = 0) -> tuple[int, int]:
         before = sum(1 for _ in self.active.index)
-        found = super().append(batch, origin, version)
+        found = super().append(batch, origin, version, guard)
         if batch.kind == "ABORT" and sum(1 for _ in self.active.index) == before:
             self.active.index.append(AbortedTxn(batch.producer_id, batch.base, batch.base, self.end))
         return found
@@ -108,11 +108,59 @@ class LaterStable(ProducerStateManager):
 class AppendsDuplicates(TransactionalLog):
     """A duplicate is appended where it is the producer's last batch."""
 
-    def append(self, batch: Batch, origin: str, version: int = -1) -> tuple[int, int]:
+    def append(self, batch: Batch, origin: str, version: int = -1, guard: int = 0) -> tuple[int, int]:
         entry = self.producers.producers.get(batch.producer_id)
         if origin == CLIENT and entry is not None and entry.batches and entry.last_seq == batch.sequence:
             origin = REPLICATION
-        return super().append(batch, origin, version)
+        return super().append(batch, origin, version, guard)
+
+
+class VerifiesNothing(TransactionalLog):
+    def _fence(self, batch: Batch, origin: str, guard: int) -> None:
+        self.verifies = False
+        super()._fence(batch, origin, guard)
+
+
+class TakesAnyGuard(TransactionalLog):
+    """A verification is asked for, and not whose guard it is that comes."""
+
+    def _fence(self, batch: Batch, origin: str, guard: int) -> None:
+        known = self.producers.verifications.get(batch.producer_id)
+        super()._fence(batch, origin, known.guard if known is not None and guard else guard)
+
+
+class OneGuardForAll(TransactionalLog):
+    def start_verification(
+        self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now: int
+    ) -> int:
+        guard = super().start_verification(producer_id, sequence, epoch, supports_epoch_bump, now)
+        if guard:
+            self.producers.verifications[producer_id].guard = self.producers.guards = guard = 1
+        return guard
+
+
+class VerifiedOnce(TransactionalLog):
+    """A marker does not end the verification of its transaction."""
+
+    def _end_verification(self, batch: Batch) -> None:
+        if not batch.is_control:
+            super()._end_verification(batch)
+
+
+class EveryMarkerEnds(TransactionalLog):
+    """A marker ends the verification of the next transaction too."""
+
+    def _end_verification(self, batch: Batch) -> None:
+        self.producers.verifications.pop(batch.producer_id, None)
+
+
+class VerifiesEveryBatch(TransactionalLog):
+    """A batch of an open transaction needs a guard too."""
+
+    def _fence(self, batch: Batch, origin: str, guard: int) -> None:
+        super()._fence(batch, origin, guard)
+        if self.verifies and origin == CLIENT and batch.is_transactional and not guard:
+            raise producer_state.NotVerified
 
 
 class FollowerChecks(Append):
@@ -672,6 +720,12 @@ MUTANTS: list[Mutant] = [
     of_impl("one by one", "LSO-18", "each batch of an append is one of its own", _log(OneByOne)),
     of_impl("keeps the first", "LSO-18", "a refused batch leaves those before it", _log(KeepsTheFirst)),
     of_impl("duplicates go in", "LSO-3", "the last batch may be appended again", _log(AppendsDuplicates)),
+    of_impl("nothing is verified", "LSO-19", "a late batch opens a transaction", _log(VerifiesNothing)),
+    of_impl("any guard", "LSO-19", "that of another verification is taken", _log(TakesAnyGuard)),
+    of_impl("one guard for all", "LSO-19", "an old answer opens a new transaction", _log(OneGuardForAll)),
+    of_impl("verified once", "LSO-19", "a marker leaves what was verified before it", _log(VerifiedOnce)),
+    of_impl("every marker ends", "LSO-19", "the next transaction must be verified again", _log(EveryMarkerEnds)),
+    of_impl("every batch is verified", "LSO-19", "an open transaction does not go on", _log(VerifiesEveryBatch)),
     of_impl("a follower checks", "LSO-3", "what the leader took is refused", _appending(FollowerChecks), "KAFKA-6003"),
     of_impl("zombies write", "LSO-3", "an earlier epoch goes on with its transaction", _appending(ZombiesWrite)),
     of_impl(

@@ -39,10 +39,18 @@ class Partition:
         assert answer == step.result
         return step.result
 
-    def produce(self, producer: int, sequence: int, count: int = 1, epoch: int = 0, transactional: bool = True) -> Any:
+    def produce(
+        self, producer: int, sequence: int, count: int = 1, epoch: int = 0, transactional: bool = True, **guard: int
+    ) -> Any:
         return self(
             "produce", producer_id=producer, producer_epoch=epoch, first_sequence=sequence, count=count,
-            transactional=transactional,
+            transactional=transactional, **guard,
+        )  # fmt: skip
+
+    def verify(self, producer: int, sequence: int, epoch: int = 0, bumps: bool = False) -> Any:
+        return self(
+            "startVerification", producer_id=producer, first_sequence=sequence, producer_epoch=epoch,
+            supports_epoch_bump=bumps,
         )  # fmt: skip
 
     def mark(self, producer: int, type: str, epoch: int = 0, coordinator: int = 0, version: int = 0) -> Any:
@@ -118,6 +126,101 @@ def test_a_truncation_does_not_look_up_what_is_unstable() -> None:
     assert log.seen() == [0, 1]
     log("append", count=1)
     assert log.seen() == []
+
+
+def late(log: Partition, guard: int = 0) -> Any:
+    """A producer's second batch comes when a coordinator has given the transaction up, and nobody will end another."""
+    log.produce(1, 0, guard=guard)
+    log.mark(1, "ABORT")
+    log.high(2)
+    assert log.stable == 2
+    return log.produce(1, 1)
+
+
+@pytest.mark.clause("LSO-19")
+def test_without_verification_a_late_batch_holds_the_last_stable_offset() -> None:
+    log = Partition()
+    assert late(log) == [2, 2]
+    log("append", count=1)
+    log.high(4)
+    assert log.stable == 2
+    assert log.seen() == []
+
+
+@pytest.mark.clause("LSO-19")
+def test_a_late_batch_opens_no_transaction_where_transactions_are_verified() -> None:
+    log = Partition(transaction_verification_enabled=True)
+    assert isinstance(log.produce(1, 0), Refused), "not verified"
+    guard = log.verify(1, 0)
+    assert guard != 0
+    assert log.verify(1, 0) == guard, "the same verification"
+    assert isinstance(late(log, guard), Refused)
+    assert isinstance(log.produce(1, 1, guard=guard), Refused), "a verification is for one transaction"
+    log("append", count=1)
+    log.high(3)
+    assert log.stable == 3
+    assert log.seen() == [2]
+    log.produce(1, 1, guard=log.verify(1, 1))
+    assert log.verify(1, 2) == 0, "its transaction is open"
+    assert log.produce(1, 2) == [4, 4]
+    assert log.produce(2, 0, transactional=False) == [5, 5], "what is in no transaction needs none"
+
+
+@pytest.mark.clause("LSO-19")
+def test_an_old_answer_of_the_coordinator_opens_no_transaction() -> None:
+    """The answer comes when the transaction was ended, and the producer's next one has not this partition yet."""
+    log = Partition(transaction_verification_enabled=True)
+    old = log.verify(1, 0)
+    log.mark(1, "ABORT")
+    assert isinstance(log.produce(1, 0, guard=old), Refused)
+    new = log.verify(1, 0)
+    assert new != old
+    assert isinstance(log.produce(1, 0, guard=old), Refused)
+    assert log.produce(1, 0, guard=new) == [1, 1]
+
+
+@pytest.mark.clause("LSO-19")
+def test_the_marker_of_the_transaction_before_leaves_the_verification_of_the_next() -> None:
+    """The client bumps its epoch with each transaction, and may begin the next one before the marker is here."""
+    log = Partition(transaction_verification_enabled=True)
+    log.produce(1, 0, guard=log.verify(1, 0, bumps=True))
+    guard = log.verify(1, 0, epoch=1, bumps=True)
+    log.mark(1, "COMMIT", epoch=1, version=2)
+    assert log.produce(1, 0, epoch=1, guard=guard) == [2, 2]
+    other = Partition(transaction_verification_enabled=True)
+    other.produce(1, 0, guard=other.verify(1, 0))
+    guard = other.verify(1, 0, epoch=1)
+    other.mark(1, "COMMIT", epoch=1, version=2)
+    assert isinstance(other.produce(1, 0, epoch=1, guard=guard), Refused), "a client that does not"
+
+
+@pytest.mark.clause("LSO-19")
+def test_verifications_outlive_a_truncation_and_no_process() -> None:
+    log = Partition(transaction_verification_enabled=True)
+    log("append", count=1)
+    guard = log.verify(1, 0)
+    log("truncateTo", offset=0)
+    assert log.produce(1, 0, guard=guard) == [0, 0]
+    guard = log.verify(2, 0)
+    log("reopen", offset=0)
+    assert isinstance(log.produce(2, 0, guard=guard), Refused)
+
+
+@pytest.mark.clause("LSO-18")
+@pytest.mark.clause("LSO-19")
+def test_a_follower_that_refuses_batches_has_ended_the_verifications_of_those_before() -> None:
+    log = Partition(transaction_verification_enabled=True)
+    log("replicate", producer_id=2, producer_epoch=0, kind="TRANSACTIONAL", first_sequence=0, coordinator_epoch=0,
+        first_offset=0, count=1)  # fmt: skip
+    one, three = log.verify(1, 0), log.verify(3, 0)
+    batches = [
+        ReplicaBatch(1, 0, "TRANSACTIONAL", 0, 0, 1),
+        ReplicaBatch(2, 0, "PLAIN", 1, 0, 1),
+        ReplicaBatch(3, 0, "TRANSACTIONAL", 0, 0, 1),
+    ]
+    assert isinstance(log("replicateBatches", batches=batches), Refused)
+    assert isinstance(log.produce(1, 0, guard=one), Refused)
+    assert log.produce(3, 0, guard=three) == [1, 1]
 
 
 @pytest.mark.clause("LSO-3")

@@ -42,8 +42,9 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  *
  * <p>What the adapter adds: the clock, which stands still but for {@code advance}; a scheduler that does at once what is
  * to be done once, such as the deletion of a segment's files, and never what is to be done again and again; batches of
- * the records that are asked for; the bytes of so many batches, for a fetch; {@code retention.ms}, set for the one call;
- * and after a change of the high watermark the look for its place in the files, as the next fetch has it.
+ * the records that are asked for; the bytes of so many batches, for a fetch; numbers for the guards of verifications;
+ * {@code retention.ms}, set for the one call; and after a change of the high watermark the look for its place in the
+ * files, as the next fetch has it.
  */
 public final class LastStableAdapter implements Adapter {
     private static final BrokerTopicStats STATS = new BrokerTopicStats();
@@ -54,8 +55,10 @@ public final class LastStableAdapter implements Adapter {
     private final Time clock = new Clock(() -> this.now);
     private final Map<Long, LogConfig> configs = new HashMap<>();
     private final ReadStep reader = new ReadStep();
+    private final List<VerificationGuard> guards = new ArrayList<>();
     private long now;
     private int expirationMs;
+    private boolean verifies;
     private UnifiedLog log;
 
     /** Whose tasks can be cancelled, which is all that is done with them. */
@@ -91,6 +94,8 @@ public final class LastStableAdapter implements Adapter {
         Files.createDirectory(directory);
         now = FIRST_NOW;
         expirationMs = a.path("producerIdExpirationMs").asInt(86_400_000);
+        verifies = a.path("transactionVerificationEnabled").asBoolean(false);
+        guards.clear();
         open(0, 0);
         log.updateHighWatermark(0);
         log.fetchOffsetSnapshot();
@@ -98,7 +103,7 @@ public final class LastStableAdapter implements Adapter {
 
     private void open(long logStart, long recoveryPoint) throws IOException {
         log = UnifiedLog.create(directory.toFile(), config(-1), logStart, recoveryPoint, AT_ONCE, STATS, clock, 300_000,
-            new ProducerStateManagerConfig(expirationMs, false), Integer.MAX_VALUE, new LogDirFailureChannel(1), true,
+            new ProducerStateManagerConfig(expirationMs, verifies), Integer.MAX_VALUE, new LogDirFailureChannel(1), true,
             Optional.empty(), new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
     }
 
@@ -120,13 +125,26 @@ public final class LastStableAdapter implements Adapter {
     public Object apply(String op, JsonNode a) throws Exception {
         switch (op) {
             case "append":
-                return appended(lead(data(a.get("count").asInt(), -1, (short) -1, -1, false, 0), AppendOrigin.CLIENT, 0));
-            case "produce":
+                return appended(lead(data(a.get("count").asInt(), -1, (short) -1, -1, false, 0), AppendOrigin.CLIENT,
+                    VerificationGuard.SENTINEL, 0));
+            case "startVerification": {
+                VerificationGuard guard = log.maybeStartTransactionVerification(a.get("producerId").asLong(),
+                    a.get("firstSequence").asInt(), epoch(a), a.get("supportsEpochBump").asBoolean());
+                if (!guard.equals(VerificationGuard.SENTINEL) && !guards.contains(guard)) {
+                    guards.add(guard);
+                }
+                return guards.indexOf(guard) + 1;
+            }
+            case "produce": {
+                int guard = a.path("guard").asInt(0);
                 return appended(lead(data(a.get("count").asInt(), a.get("producerId").asLong(), epoch(a),
-                    a.get("firstSequence").asInt(), a.get("transactional").asBoolean(), 0), AppendOrigin.CLIENT, 0));
+                    a.get("firstSequence").asInt(), a.get("transactional").asBoolean(), 0), AppendOrigin.CLIENT,
+                    guard == 0 ? VerificationGuard.SENTINEL : guards.get(guard - 1), 0));
+            }
             case "endTransaction":
                 return appended(lead(marker(a.get("producerId").asLong(), epoch(a), a.get("type").asText(),
-                    a.get("coordinatorEpoch").asInt(), 0), AppendOrigin.COORDINATOR, a.get("transactionVersion").asInt()));
+                    a.get("coordinatorEpoch").asInt(), 0), AppendOrigin.COORDINATOR, VerificationGuard.SENTINEL,
+                    a.get("transactionVersion").asInt()));
             case "replicate": {
                 String kind = a.get("kind").asText();
                 long first = a.get("firstOffset").asLong();
@@ -195,9 +213,10 @@ public final class LastStableAdapter implements Adapter {
         }
     }
 
-    private LogAppendInfo lead(MemoryRecords records, AppendOrigin origin, int transactionVersion) throws IOException {
+    private LogAppendInfo lead(MemoryRecords records, AppendOrigin origin, VerificationGuard guard,
+                               int transactionVersion) throws IOException {
         return log.appendAsLeader(
-            records, 0, origin, RequestLocal.noCaching(), VerificationGuard.SENTINEL, (short) transactionVersion);
+            records, 0, origin, RequestLocal.noCaching(), guard, (short) transactionVersion);
     }
 
     private static List<Long> appended(LogAppendInfo info) {
