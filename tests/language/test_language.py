@@ -334,6 +334,15 @@ def test_a_value_that_leaves_its_range_is_an_error_on_concrete_states(tmp_path: 
         Concrete(m.cls, {"P": 1, "N": 2}).reachable()
 
 
+def test_a_type_without_a_value_is_told_with_the_sizes_if_there_are_any(tmp_path: Path) -> None:
+    text = "from typing import Annotated\nfrom kafkaspec.language import *\nN = Size('N')\nclass M(Model):\n    x: "
+    some = "Annotated[int, Range({}, 2)]\n    @action()\n    def a(s) -> None:\n        require(True)\n"
+    for lower, sizes, message in (("5", {}, "x has no value: its"), ("N", {"N": 5}, "x has no value at N=5: its")):
+        m = load(module(text + some.format(lower), tmp_path, "empty").M)
+        with pytest.raises(UserError, match=message):
+            m.check_sizes(sizes)
+
+
 def test_two_sorts_whose_elements_would_have_the_same_names(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"the sorts P and Pear begin with one letter"):
         read(tmp_path, "y: dict[Pear, bool]", "class Pear(Sort): ...\n")

@@ -226,7 +226,8 @@ Examples:
   kafkaspec prove cleaner --only one_thread     one of them
   kafkaspec prove cleaner --steps 8 -s Partition=4   bounded: no violation within 8 steps
 \b
-Exit status: 0 all proved, 1 refuted, 2 unknown (an unknown is never a proof).
+Exit status: 0 all proved, 1 refuted, or an action or first state is impossible, 2 unknown
+(an unknown is never a proof).
 """,
 )
 def prove(

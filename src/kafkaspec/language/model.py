@@ -388,8 +388,8 @@ class LoadedModel:
         for name, t in self.vars.items():
             for lo, hi in must_have_values(t):
                 if static(lo, sizes) > static(hi, sizes):
-                    given = ", ".join(f"{n}={v}" for n, v in sizes.items())
-                    raise UserError(f"{self.name}: {name} has no value at {given}: its type {t!r} is empty")
+                    at = " at " + ", ".join(f"{n}={v}" for n, v in sizes.items()) if sizes else ""
+                    raise UserError(f"{self.name}: {name} has no value{at}: its type {t!r} is empty")
 
 
 def must_have_values(t: T) -> Iterator[tuple[Any, Any]]:
