@@ -96,6 +96,25 @@ def test_what_was_judged_within_a_time_is_asked_again_by_its_command() -> None:
     assert no_process_is_left()
 
 
+def test_no_block_is_begun_when_time_is_over_though_an_earlier_one_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny = 5
+    at_once = campaign.Blocks.__call__
+
+    def late(self: campaign.Blocks, block: campaign.Block, hear: campaign.Hear) -> campaign.Judged:
+        if block[0] == 1:
+            time.sleep(1)  # and the time of its process begins only then
+        return at_once(self, block, hear)
+
+    for module in (campaign, judging):
+        monkeypatch.setattr(module, "BLOCK", tiny)
+    monkeypatch.setattr(campaign.Blocks, "__call__", late)
+    r = judged(Sound, 2, None, time_s=0.5)
+    assert r.verdict == "accepted"
+    assert int(r.again.rpartition(" --examples ")[2]) <= r.tally.histories + 3 * tiny
+
+
 @pytest.mark.parametrize("fault", [Sound, toy_target.Forgets])
 def test_ctrl_c_tells_what_every_process_has_judged(fault: type[Sound]) -> None:
     told = ""

@@ -121,6 +121,8 @@ def judge(
     interrupted = over = False
 
     def hear(judged: Judged) -> None:
+        nonlocal over
+        over = over or judged[2].over  # no block is begun then, even if an earlier one is still under way
         under_way[judged[0]] = judged
         if progress is not None:
             tallies = [tally, *(made for _, _, made in under_way.values())]
