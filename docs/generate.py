@@ -65,8 +65,8 @@ from kafkaspec.language import LoadedModel, Trace
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import differences
 from kafkaspec.mutants.matrix import mutants_of, written
-from kafkaspec.report import sequence_svg
 from kafkaspec.report.section import condensed, sizes_text, value_text
+from kafkaspec.report.sequence import sequence_svg
 from kafkaspec.verify.held import TOOLS
 
 DOCS = Path(__file__).resolve().parent

@@ -18,7 +18,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -335,11 +334,13 @@ def library(
 
 def _key(functions: list[Callable[..., object]], given: object) -> str:
     """A digest of all that the machine code of some functions follows from."""
+    import llvmlite
+
     here = llvm()
     total = hashlib.blake2b(digest_size=16)
     for module in sorted({__name__, *(f.__module__ for f in functions)}):
         total.update(inspect.getsource(sys.modules[module]).encode())
-    compiler = (version("llvmlite"), here.llvm_version_info, here.get_default_triple())
+    compiler = (llvmlite.__version__, here.llvm_version_info, here.get_default_triple())
     processor = (here.get_host_cpu_name(), here.get_host_cpu_features().flatten())
     total.update(repr((compiler, processor, [f.__name__ for f in functions], given)).encode())
     return total.hexdigest()

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from kafkaspec import report
 from kafkaspec.audit import engine, parallel
 from kafkaspec.audit.check import LogCheck
 from kafkaspec.audit.context import contexts
@@ -26,6 +25,7 @@ from kafkaspec.audit.engine import Tally, audit
 from kafkaspec.audit.finding import Finding
 from kafkaspec.audit.parallel import over
 from kafkaspec.audit.watch import Watch
+from kafkaspec.report.json import to_json
 from kafkaspec.workers import Start
 from tests.audit.conftest import Copy
 from tests.audit.damage import COMPACTED
@@ -65,10 +65,10 @@ def test_it_says_what_it_says_on_one_core(
     monkeypatch.setattr(parallel, "START", start)
     sound = copied(name)
     alone = audit(sound)
-    assert report.to_json(alone) == report.to_json(audit(sound, fan=over(2)))
+    assert to_json(alone) == to_json(audit(sound, fan=over(2)))
     bad = damaged(sound)
     alone = audit(bad)
-    assert report.to_json(alone) == report.to_json(audit(bad, fan=over(3)))
+    assert to_json(alone) == to_json(audit(bad, fan=over(3)))
     assert len({f.file for f in alone.findings}) > 5
     assert active_children() == []
 
@@ -100,14 +100,14 @@ def test_it_prints_what_it_prints_on_one_core(copied: Copy, capsys: pytest.Captu
 def test_a_watch_says_what_it_says_on_one_core(copied: Copy) -> None:
     (directory,) = copied(KILLED)
     one, two = Watch([directory]), Watch([directory], fan=over(2))
-    assert report.to_json(one.first()) == report.to_json(two.first())
+    assert to_json(one.first()) == to_json(two.first())
     log = next(f for f in sorted((directory / "ledger-0").glob("*.log")) if f.stat().st_size > 200)
     data = bytearray(log.read_bytes())
     data[150] ^= 4
     log.write_bytes(data)
     a, b = one.again(), two.again()
     assert a.new
-    assert report.to_json(replace(a, at="")) == report.to_json(replace(b, at=""))
+    assert to_json(replace(a, at="")) == to_json(replace(b, at=""))
 
 
 def test_what_is_small_is_read_in_this_process(copied: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_a_bug_of_a_check_is_told_as_on_one_core(copied: Copy, monkeypatch: pyte
     monkeypatch.setattr(engine, "checks", lambda: replace(every, logs=(*every.logs, Raises)))
     alone = audit(directories)
     assert len(alone.problems) == len(alone.partitions)
-    assert report.to_json(alone) == report.to_json(audit(directories, fan=over(2)))
+    assert to_json(alone) == to_json(audit(directories, fan=over(2)))
     with pytest.raises(LookupError, match="a bug"):
         audit(directories, fan=over(2), strict=True)
 

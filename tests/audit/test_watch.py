@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from kafkaspec import report
 from kafkaspec.audit import engine
 from kafkaspec.audit import watch as watching
 from kafkaspec.audit.check import DirectoryCheck
@@ -28,6 +27,7 @@ from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.mutants.audit import META, log_file, one_record
 from kafkaspec.report.describe import describe
+from kafkaspec.report.json import to_json
 from tests.cli.test_audit import run
 
 ZERO = f"{0:020}"
@@ -323,7 +323,7 @@ def test_a_change_is_told(directory: Path) -> None:
     assert head.verdict.text == "unsound; 1 new"
     assert [[c.text for c in row] for row in head.grids[0].rows] == [["t-0", "3", "8"]]
     assert finding.verdict.text == "error, BAT-3"
-    document = report.to_json(change)
+    document = to_json(change)
     assert list(document) == [
         "type", "paths", "at", "verdict", "new", "gone", "problems", "solved", "ends",
     ]  # fmt: skip

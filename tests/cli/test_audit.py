@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import io
 import json
 import os
@@ -12,13 +11,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from kafkaspec import report
 from kafkaspec.audit import engine
 from kafkaspec.audit.check import DirectoryCheck
 from kafkaspec.audit.finding import Finding, Severity
@@ -26,6 +25,9 @@ from kafkaspec.audit.recorded import recorded
 from kafkaspec.cli.audit import Rate
 from kafkaspec.cli.main import main
 from kafkaspec.report.describe import describe
+from kafkaspec.report.html import html
+from kafkaspec.report.json import to_json
+from kafkaspec.report.table import table
 
 BASIC, KILLED = "single-basic/nodes-after-clean-stop", "compaction-retention/node-after-sigkill-1"
 OLD = "classic-2.8.2/broker-1"
@@ -133,12 +135,12 @@ def test_many_findings_of_one_kind_are_counted() -> None:
         "and 35 more; --all shows them, and 7 more that were counted only",
     )
     assert not any(s.detail for s in sections), "on a page there is what is on a terminal"
-    assert len(report.to_json(a)["findings"]) == 40
+    assert len(to_json(a)["findings"]) == 40
     assert a.exit_code == 1
     _, _, *items, rest = describe(replace(a, everything=True))
     assert len(items) == 40
     assert rest.verdict.text == "and 7 more that were counted only"
-    assert report.to_json(replace(a, everything=True)) == report.to_json(a)
+    assert to_json(replace(a, everything=True)) == to_json(a)
 
 
 def test_one_finding_of_a_rule_is_told_with_it() -> None:
@@ -171,11 +173,9 @@ def test_a_page_says_what_a_terminal_says(everything: bool) -> None:
         for n in range(8)
     )
     a = engine.Audit(("d",), "unsound", (), (), (), tuple(sorted(findings, key=Finding.order)), everything=everything)
-    page = " ".join(
-        html.unescape(re.sub(r"<(script|style|nav).*?</\1>|<[^>]*>", " ", report.html(a), flags=re.DOTALL)).split()
-    )
+    page = " ".join(unescape(re.sub(r"<(script|style|nav).*?</\1>|<[^>]*>", " ", html(a), flags=re.DOTALL)).split())
     console = Console(width=400, file=io.StringIO(), highlight=False)
-    console.print(report.table(a))
+    console.print(table(a))
     assert isinstance(console.file, io.StringIO)
     lines = [line for line in console.file.getvalue().splitlines() if line.strip(" ─")]
     at = 0
@@ -289,5 +289,5 @@ def test_it_runs_as_a_program(archive: Any) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     (told,) = json.loads(done.stdout)
-    here = report.to_json(replace(engine.audit(told["paths"], strict=True)))
+    here = to_json(replace(engine.audit(told["paths"], strict=True)))
     assert told == json.loads(json.dumps(here))

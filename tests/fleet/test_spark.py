@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from kafkaspec import report
 from kafkaspec.audit.engine import audit
 from kafkaspec.audit.recorded import recorded
 from kafkaspec.contract.subsystem import subsystems
@@ -27,6 +26,7 @@ from kafkaspec.fleet.session import _first_line, find_java, java_version, packag
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.judging import BLOCK
 from kafkaspec.judge.result import Job, SubsystemVerdict
+from kafkaspec.report.json import to_json
 from tests.fleet.faulty import FaultyToy
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -121,7 +121,7 @@ def plain(r: SubsystemVerdict) -> Any:
             return {k: timeless(v) for k, v in value.items() if k != "seconds"}
         return [timeless(v) for v in value] if isinstance(value, list) else value
 
-    return timeless(report.to_json(r))
+    return timeless(to_json(r))
 
 
 def job(*words: str, seed: int = 0) -> Job:
@@ -184,7 +184,7 @@ def test_audits_agree_exactly(spark: Any, tmp_path: Path) -> None:
             unread.unlink()
             unread.mkdir()  # a folder with the name of a segment is none
             here, there = audit(directories), audit(directories, fan=on(spark))
-            assert report.to_json(here) == report.to_json(there)
+            assert to_json(here) == to_json(there)
             assert here.verdict == "unsound"
 
 

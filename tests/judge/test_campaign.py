@@ -19,7 +19,6 @@ from typing import Any
 import orjson
 import pytest
 
-from kafkaspec import report
 from kafkaspec.contract.history import History, parse, read
 from kafkaspec.contract.machine import Outside
 from kafkaspec.contract.subsystem import Subsystem, find
@@ -601,10 +600,10 @@ def test_what_blocks_come_to_can_be_sent_and_added_up() -> None:
     both.add(sent)
     assert (both.calls, both.clauses) == (2 * tally.calls, tally.clauses + tally.clauses)
     assert [r.count for r in both.rejections.values()] == [2 * r.count for r in tally.rejections.values()]
-    plain = report.to_json(judged(toy_target.ForgetsAndMiscounts, 25))
+    plain = to_json(judged(toy_target.ForgetsAndMiscounts, 25))
     assert {r["operation"] for r in plain["tally"]["rejections"]} == {"push"}
     assert "model_states" not in plain["tally"]
-    assert timeless(plain) == timeless(report.to_json(judged(toy_target.ForgetsAndMiscounts, 25)))
+    assert timeless(plain) == timeless(to_json(judged(toy_target.ForgetsAndMiscounts, 25)))
 
 
 def test_no_module_has_a_constant_that_hypothesis_would_take_for_a_call() -> None:

@@ -12,8 +12,8 @@ from kafkaspec.language import Flag, Model, Range, Size, action, invariant, lemm
 from kafkaspec.models.examples.two_phase import TwoPhase
 from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import MOST_STATES, Proof, small_sizes
-from kafkaspec.report import to_json
 from kafkaspec.report.describe import describe
+from kafkaspec.report.json import to_json
 from tests.language.texts import model
 from tests.language.verdicts import TwoStarts
 from tests.prove.rooms import Counter, FalseCounter, Guest, Hotel

@@ -13,13 +13,14 @@ from typing import Any
 import orjson
 import pytest
 
-from kafkaspec import report
 from kafkaspec.language import Trace, TraceStep, load
 from kafkaspec.lockstep.compare import ABSENT, Difference
 from kafkaspec.models.examples.two_phase import TwoPhase
 from kafkaspec.report.describe import describe
-from kafkaspec.report.html import state_rows
-from kafkaspec.report.sequence import conversation_svg, staged
+from kafkaspec.report.html import html, state_rows
+from kafkaspec.report.json import to_json
+from kafkaspec.report.junit import junit
+from kafkaspec.report.sequence import conversation_svg, sequence_svg, staged
 from tests.lockstep.toy_model import ToyQueue
 from tests.report.results import INDUCTION, LASSO, NAMES, RUNS, VIOLATION, results, step
 
@@ -43,7 +44,7 @@ class Balanced(HTMLParser):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_whole_and_needs_nothing_else(name: str) -> None:
-    page = report.html(results()[name], title=f"A page of {name}")
+    page = html(results()[name], title=f"A page of {name}")
     parser = Balanced()
     parser.feed(page)
     assert parser.open == []
@@ -56,16 +57,16 @@ def test_a_page_is_whole_and_needs_nothing_else(name: str) -> None:
 def test_text_of_results_cannot_become_markup() -> None:
     evil = "<script>alert(1)</script>&"
     trace = replace(VIOLATION, claim=evil, steps=(*VIOLATION.steps, step(evil, evil, {"x": evil}, **{evil: evil})))
-    page = report.html(trace, title=evil)
+    page = html(trace, title=evil)
     assert "<script>alert" not in page
     assert "alert(1)" in page
 
 
 def test_the_rule_the_verdict_and_the_command_stand_in_the_page() -> None:
-    page = report.html(results()["rejected"])
+    page = html(results()["rejected"])
     assert "rejected at step" in page
     assert "kafkaspec check bad.ndjson" in page
-    page = report.html(VIOLATION)
+    page = html(VIOLATION)
     assert "<blockquote><b>CLN-7</b> " in page  # loaded with its spec, though no model loads it
 
 
@@ -76,12 +77,12 @@ def test_the_state_table_marks_what_changes() -> None:
     assert rows["cleaning[t0]"].values == ("none", "p1", "p1", "none")
     assert rows["isr"].still
     assert rows["status[p0]"].still
-    assert report.html(VIOLATION).count("class=changed") == sum(sum(r.changed) for r in rows.values()) == 6
+    assert html(VIOLATION).count("class=changed") == sum(sum(r.changed) for r in rows.values()) == 6
 
 
 @pytest.mark.parametrize("trace", RUNS, ids=lambda t: t.kind)
 def test_a_diagram_is_well_formed_and_draws_every_step(trace: Trace) -> None:
-    root = ElementTree.fromstring(report.sequence_svg(trace))
+    root = ElementTree.fromstring(sequence_svg(trace))
     drawn = [g.get("data-step") for g in root.iter("{http://www.w3.org/2000/svg}g")]
     assert drawn == [str(i) for i in range(1, len(trace.steps))]
     width, height = float(root.get("width", "0")), float(root.get("height", "0"))
@@ -116,15 +117,15 @@ def two_phase() -> Iterator[TraceStep]:
 
 
 def test_a_lasso_goes_back_and_the_last_line_says_why() -> None:
-    assert "the waiter returns never comes true" in report.sequence_svg(LASSO)
-    assert "need" not in report.sequence_svg(replace(VIOLATION, kind="walk"))
-    assert "is broken after the step" in report.sequence_svg(INDUCTION)
+    assert "the waiter returns never comes true" in sequence_svg(LASSO)
+    assert "need" not in sequence_svg(replace(VIOLATION, kind="walk"))
+    assert "is broken after the step" in sequence_svg(INDUCTION)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_result_is_json(name: str) -> None:
     result = results()[name]
-    plain = report.to_json(result)
+    plain = to_json(result)
     assert orjson.loads(orjson.dumps(plain)) == plain
     for one, source in zip(plain, result, strict=True) if isinstance(result, list) else [(plain, result)]:
         assert one["type"] == type(source).__name__
@@ -132,20 +133,20 @@ def test_every_result_is_json(name: str) -> None:
 
 
 def test_json_of_values_that_json_does_not_have() -> None:
-    assert report.to_json(Difference("x", ABSENT, {1: {"b", "a"}})) == {
+    assert to_json(Difference("x", ABSENT, {1: {"b", "a"}})) == {
         "type": "Difference",
         "path": "x",
         "seen": {"1": ["a", "b"]},
     }
-    explored = report.to_json(results()["explored"])
+    explored = to_json(results()["explored"])
     assert explored["model"] == "ToyQueue"
-    assert report.to_json(results()["campaign"])["seeds"] == [0, 40]
-    (rejection,) = report.to_json(results()["rejected target"])["tally"]["rejections"]
+    assert to_json(results()["campaign"])["seeds"] == [0, 40]
+    (rejection,) = to_json(results()["rejected target"])["tally"]["rejections"]
     assert (rejection["clause"], rejection["verdict"]["others"]) == ("TOY-1", ["TOY-4", "TOY-2"])
     assert (rejection["blame"]["how"], rejection["blame"]["agrees"], rejection["blame"]["of"]) == ("always held", 7, 9)
-    assert report.to_json([Path("a/b"), range(3)]) == ["a/b", [0, 3]]
+    assert to_json([Path("a/b"), range(3)]) == ["a/b", [0, 3]]
     with pytest.raises(TypeError, match="object has no shape in JSON"):
-        report.to_json(object())
+        to_json(object())
 
 
 def test_a_judged_history_is_a_conversation() -> None:
@@ -158,13 +159,13 @@ def test_a_judged_history_is_a_conversation() -> None:
     assert text[:2] == ["judge", "A toy 1.0"]
     assert any(t is not None and t.startswith("✗ TOY-1 state.items") for t in text)
     assert sum(t is not None and t.startswith(("->", "!!")) for t in text) == len(drawn)
-    page = report.html(rejected)
+    page = html(rejected)
     assert "</script>&#34;" in page or "&lt;/script&gt;" in page
     assert "as a trace, for kafkaspec check" in page
 
 
 def test_junit_is_what_continuous_integration_reads() -> None:
-    root = ElementTree.fromstring(report.junit(results()["targets"]).encode())
+    root = ElementTree.fromstring(junit(results()["targets"]).encode())
     rejected, troubled = root
     assert (root.tag, rejected.tag, troubled.tag) == ("testsuites", "testsuite", "testsuite")
     counted = [[suite.get(what) for what in ("tests", "failures", "errors", "skipped")] for suite in root]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kafkaspec import report
 from kafkaspec.report.describe import DESCRIBERS
+from kafkaspec.report.table import table, trace_table
 from kafkaspec.verify.row import Row
 from tests.report.results import DEADLOCK, INDUCTION, LASSO, NAMES, VIOLATION, results
 
@@ -23,7 +23,7 @@ def shown(*renderables: Any) -> str:
 
 
 def test_a_run_is_told_step_by_step() -> None:
-    text = shown(report.trace_table(VIOLATION))
+    text = shown(trace_table(VIOLATION))
     assert text.startswith("Cleaner: a pause lasts (CLN-7)  ✗ violated: 3 steps at Partition=2 FENCED=true\n  CLN-7  ")
     for line in (
         "0   (start)                                          status[*] = FREE",
@@ -41,12 +41,12 @@ def test_a_slow_machine_wraps_where_a_fast_one_does() -> None:
     tables = []
     for seconds in (0.1, 12.3, 345.6):
         row = Row("fence", "impl behind a pipe", "judged", found, seconds)
-        tables.append(shown(report.table([row])).replace(f"{seconds:5.1f}", "    …"))
+        tables.append(shown(table([row])).replace(f"{seconds:5.1f}", "    …"))
     assert tables[0].split("\n\n", 1)[1] == tables[1].split("\n\n", 1)[1] == tables[2].split("\n\n", 1)[1]
 
 
 def test_a_lasso_shows_where_it_goes_back_to() -> None:
-    text = shown(report.trace_table(LASSO))
+    text = shown(trace_table(LASSO))
     assert "╭ 1   grab" in text
     assert "│ 3   finish" in text
     assert "╰→ 1   back to 1, for ever" in text
@@ -54,14 +54,14 @@ def test_a_lasso_shows_where_it_goes_back_to() -> None:
 
 
 def test_a_counterexample_to_induction_is_two_states() -> None:
-    text = shown(report.trace_table(INDUCTION))
+    text = shown(trace_table(INDUCTION))
     assert "a state that satisfies every claim   after finish(t0)" in text
     assert "status[p1]     ABORTED                              FREE" in text
     assert "the first state need not be reachable" in text
 
 
 def test_a_deadlock_needs_no_claim() -> None:
-    text = shown(report.trace_table(DEADLOCK))
+    text = shown(trace_table(DEADLOCK))
     assert "Cleaner: Cleaner" not in text
     assert "✗ no action can be taken here" in text
 
@@ -114,13 +114,13 @@ def test_a_deadlock_needs_no_claim() -> None:
     ],
 )
 def test_what_is_said_of_a_result(name: str, said: str) -> None:
-    assert said in shown(report.table(results()[name]))
+    assert said in shown(table(results()[name]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_fits_into_a_hundred_columns(name: str) -> None:
     """But not what is copied: a command is one line, however long it is."""
-    lines = [s for s in shown(report.table(results()[name])).splitlines() if not s.startswith("  to see it again: ")]
+    lines = [s for s in shown(table(results()[name])).splitlines() if not s.startswith("  to see it again: ")]
     assert max(map(len, lines)) <= 100
     assert "…" not in "".join(lines)
 
@@ -133,4 +133,4 @@ def test_every_kind_of_result_is_still_called_so() -> None:
 
 def test_what_is_no_result_is_refused() -> None:
     with pytest.raises(TypeError, match="a report knows nothing of int"):
-        report.table(3)
+        table(3)

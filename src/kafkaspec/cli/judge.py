@@ -206,12 +206,12 @@ def _kept(r: SubsystemVerdict, folder: Path) -> SubsystemVerdict:
 
 
 def _tell(results: Sequence[SubsystemVerdict], w: Options) -> None:
-    from kafkaspec import report
-
     target = next((r.target for r in results if r.target), w.command)
     tell(results, json=w.json, html=w.html, title=f"Judged: {target}", together=True)
     if w.junit is not None:
-        write(w.junit, report.junit(results))
+        from kafkaspec.report.junit import junit
+
+        write(w.junit, junit(results))
 
 
 def _bytes(file: str) -> bytes:

@@ -139,15 +139,18 @@ def tell(
 ) -> None:
     """Print results as tables, or as one JSON list; and write them as a page. `together`: as rows of one table. Only
     JSON has the ErrorReports among them: their lines are on standard error."""
-    from kafkaspec import report
+    from kafkaspec.report.json import to_json
+    from kafkaspec.report.table import table
 
     had = [r for r in results if not isinstance(r, ErrorReport)]
     if json:
-        show_json([report.to_json(r) for r in results])
+        show_json([to_json(r) for r in results])
     elif had:
-        show(report.table(had) if together else report.table(*had))
+        show(table(had) if together else table(*had))
     if html is not None and had:
-        write(html, report.html(*([had] if together else had), title=title))
+        from kafkaspec.report.html import html as page
+
+        write(html, page(*([had] if together else had), title=title))
 
 
 def show_json(value: Any) -> None:
@@ -161,9 +164,9 @@ def show_json_line(result: Any) -> None:
     """Print a result as one line of JSON."""
     import orjson
 
-    from kafkaspec import report
+    from kafkaspec.report.json import to_json
 
-    _print(orjson.dumps(report.to_json(result), option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
+    _print(orjson.dumps(to_json(result), option=orjson.OPT_NON_STR_KEYS).decode() + "\n")
 
 
 def check_writable(path: Path) -> None:
