@@ -17,9 +17,8 @@ from kafkaspec.spec.common import cleanable_log as log_spec
 from kafkaspec.spec.common import cleaner_world as world
 from kafkaspec.spec.common import cleaning_state as state_spec
 from kafkaspec.spec.common.cleaner_state import Cleaner, LogView
-from kafkaspec.spec.common.cleaner_world import OUT_OF_RANGE
 from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.common.kafka import NO_TIMESTAMP
+from kafkaspec.spec.common.kafka import NO_TIMESTAMP, OUT_OF_RANGE
 from kafkaspec.spec.common.remembered import remembered_each
 from kafkaspec.spec.management import cleaner as spec
 

@@ -13,14 +13,13 @@ from kafkaspec.contract.numbers import Duration, Few, Offset
 from kafkaspec.spec.common.cleanable_log import LogExtent, appended, well_formed
 from kafkaspec.spec.common.cleaner_contracts import a_partition, unchanged_if_refused
 from kafkaspec.spec.common.cleaner_state import Cleaner
-from kafkaspec.spec.common.kafka import INT_MAX
+from kafkaspec.spec.common.kafka import INT_MAX, OUT_OF_RANGE
 
 POLICIES = ("compact", "delete", "compact,delete")
 WALL_CLOCK_MS = 2**60
 """The machine's clock, as histories see it, whose own clock is simulated: long after all that they do."""
 CLOCKS_FROM_MS = 1_767_225_600_000
 """What every machine's clock has passed: the beginning of 2026."""
-OUT_OF_RANGE = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 
 @require(lambda count: 0 <= count <= 100, "CLN-32 at most a hundred batches at once")

@@ -456,7 +456,7 @@ def start_verification(
 @states()
 def stable(state: State, below: Offset) -> State:
     """PSM-15: A transaction that has ended stays unstable until the high watermark is above its marker. [{MANAGER};
-    KAFKA-5634]"""
+    KAFKA-5121]"""
     return replace(state, ended={first: e for first, e in state.ended.items() if e.last_offset >= below})
 
 

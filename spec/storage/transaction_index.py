@@ -10,8 +10,6 @@ UnifiedLog, Kafka 4.3.0.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -22,7 +20,7 @@ from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.contract.numbers import Int64, Offset, Position, ProducerId
-from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction, Entries, in_order, overlapping
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 
 PREFIX = "TXI"
@@ -44,9 +42,6 @@ ENTRY_SIZE = 34
 
 
 # ---- entries ---------------------------------------------------------------------------------------------------------
-Entries = tuple[AbortedTransaction, ...]
-
-
 @states(without=A_FORMAT)
 def hexadecimal(entry: AbortedTransaction) -> str:
     """The bytes of an entry, two digits each.
@@ -56,31 +51,6 @@ def hexadecimal(entry: AbortedTransaction) -> str:
     AbortedTxn, Kafka 4.3.0]
     """
     return "0000" + "".join(f"{n % 2**64:016x}" for n in entry)
-
-
-@states(without={"impl": "said of what the index is given: the producer state makes the entries (PSM-16)"})
-def in_order(entries: Sequence[AbortedTransaction]) -> bool:
-    """Whether a broker that takes one batch at a time can have appended these, one after the other.
-
-    TXI-12: A broker that appends one batch at a time, as a leader does and a recovery, appends in the order of the
-    abort markers, over all segments: last offsets rise strictly, last stable offsets never fall, an entry begins before
-    it ends, its last stable offset is at most its last offset + 1, and it begins at or above the last stable offset of
-    every entry before it. Of several batches in one append, as a follower has them, only this is sure: last offsets
-    rise strictly, and an entry begins before it ends; all transactions of the append have begun before what is stable
-    is asked for the first marker. [UnifiedLog.append, ProducerStateManager.lastStableOffset and LogSegment.recover,
-    Kafka 4.3.0]
-    """
-    return all(e.first_offset < e.last_offset and e.last_stable_offset <= e.last_offset + 1 for e in entries) and all(
-        before.last_offset < e.last_offset
-        and before.last_stable_offset <= e.last_stable_offset
-        and e.first_offset >= before.last_stable_offset
-        for before, e in itertools.pairwise(entries)
-    )
-
-
-def overlapping(entries: Iterable[AbortedTransaction], fetch_offset: int, upper_bound: int) -> Entries:
-    """The entries that say something about the offsets in [fetch_offset, upper_bound)."""
-    return tuple(e for e in entries if e.last_offset >= fetch_offset and e.first_offset < upper_bound)
 
 
 # ---- the state -------------------------------------------------------------------------------------------------------

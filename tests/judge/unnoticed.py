@@ -24,6 +24,25 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "c.partition != prefer": "which of equally dirty logs is taken is free",
         "Driver.state: d in manager.checkpoints": "failed directories are not observed",
     },
+    "last_stable": {
+        "TransactionalLog.roll: self.high_watermark > self.end": "one at the end was looked up when it came there",
+        "TransactionalLog.look_up_first_unstable: "
+        "first <= self.log_start": "a transaction that begins at the log start has a batch there",
+        "TransactionalLog.last_stable: first <= self.high_watermark": "where both are equal, so are the answers",
+        "TransactionalLog.read: at.segment >= bound.segment": "the same segment was handled before",
+        "TransactionalLog._rebuild: "
+        "producers.end_offset > self.end": "at the log's end there is nothing to replay either way",
+        "TransactionalLog._rebuild: producers.end_offset <= self.end": "at the log's end no segment is between",
+        "TransactionalLog._rebuild: segment.base > self.end": "a segment at the log's end is empty",
+        "TransactionalLog.truncate_to: "
+        "offset <= self.segments[0].base": "no snapshot at the log start is read: nothing is left either way",
+        "TransactionalLog._rebuild: "
+        "segment.base not in to_snapshot": "segments above the log start have a snapshot, one at the start is not read",
+        "TransactionalLog._rebuild: "
+        "s.base < producers.end_offset": "of the segment before it nothing is read, and the snapshot is there already",
+        "replicate: firstOffset of 32 bits": "the contract asks for offsets within 31 bits",
+        "truncateFullyAndStartAt: offset of 32 bits": "the contract asks for offsets within 31 bits",
+    },
     "leader_epochs": {
         "LeaderEpochCache.entries_in_range: start_offset > 0": "below offset 0 there is no entry",
     },

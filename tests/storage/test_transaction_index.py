@@ -26,7 +26,7 @@ from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.storage.transaction_index import MODELS, Aborts
 from kafkaspec.proofs.storage.transaction_index import PROOFS
-from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
+from kafkaspec.spec.common.aborted_transaction import AbortedTransaction, in_order, overlapping
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION
 from kafkaspec.spec.common.segment_contents import Batch, Record
 from kafkaspec.spec.storage import transaction_index as spec
@@ -77,7 +77,7 @@ def test_what_the_model_appends_is_in_order_for_the_spec_and_no_fetch_misses_any
         if entries in seen:
             continue
         seen.add(entries)
-        assert spec.in_order(entries)
+        assert in_order(entries)
         for base in range(1, 7):
             first = Index(0, tuple(e for e in entries if e.last_offset < base), True)
             second = Index(base, tuple(e for e in entries if e.last_offset >= base), True)
@@ -86,7 +86,7 @@ def test_what_the_model_appends_is_in_order_for_the_spec_and_no_fetch_misses_any
             for fetch in range(7):
                 for bound in range(fetch, 8):
                     got = spec.log_collect_aborted_txns(log, fetch, bound)
-                    assert got == spec.overlapping(entries, fetch, bound)
+                    assert got == overlapping(entries, fetch, bound)
     assert len(seen) > 30
 
 
@@ -186,7 +186,7 @@ def test_a_torn_entry_is_none_and_a_later_version_is_refused() -> None:
 @pytest.mark.clause("TXI-12")
 def test_what_brokers_do_not_append_is_not_in_order() -> None:
     first = AbortedTransaction(1, 0, 4, 5)
-    assert spec.in_order([first, AbortedTransaction(2, 5, 9, 10)])
+    assert in_order([first, AbortedTransaction(2, 5, 9, 10)])
     for wrong in (
         [AbortedTransaction(1, 4, 4, 5)],
         [AbortedTransaction(1, 0, 4, 6)],
@@ -194,7 +194,7 @@ def test_what_brokers_do_not_append_is_not_in_order() -> None:
         [first, AbortedTransaction(2, 5, 9, 4)],
         [first, AbortedTransaction(2, 3, 9, 10)],
     ):
-        assert not spec.in_order(wrong)
+        assert not in_order(wrong)
     assert not spec.orderly(Log((Index(0, (AbortedTransaction(1, 0, 12, 13),), True), Index(10))))
 
 
@@ -248,12 +248,12 @@ def test_of_several_batches_in_one_append_a_fetch_may_miss_one(
         for batch in batches.split():
             one_by_one.append(batch)
     assert at_once.entries == tuple(entries)
-    assert (spec.in_order(at_once.entries), spec.in_order(one_by_one.entries)) == (False, True)
+    assert (in_order(at_once.entries), in_order(one_by_one.entries)) == (False, True)
 
     def missed(entries: tuple[AbortedTransaction, ...]) -> bool:
         return any(
             spec.log_collect_aborted_txns(Log((Index(0, entries, True),)), fetch, bound)
-            != spec.overlapping(entries, fetch, bound)
+            != overlapping(entries, fetch, bound)
             for bound in range(9)
             for fetch in range(bound)
         )
