@@ -72,10 +72,22 @@ def encode_entries(entries: Sequence[str]) -> bytes:
     return ("\n".join([str(VERSION), str(len(entries)), *entries]) + "\n").encode()
 
 
+def parse_integer(text: str, bits: int) -> int | None:
+    """A number as Java reads it, of any number of digits, which `int` does not; None if it is none or does not fit."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    value, sign = 0, -1 if text[0] == "-" else 1
+    for digit in text.lstrip("+-"):
+        value = 10 * value + sign * int(digit)
+        if not -(1 << bits - 1) <= value < 1 << bits - 1:
+            return None
+    return value
+
+
 def integer(text: str, bits: int, at: int, line: str) -> int:
-    """A number as Java reads it. Raises CheckpointUnreadable."""
-    value = int(text) if _INTEGER.fullmatch(text) else None
-    if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
+    """The same. Raises CheckpointUnreadable."""
+    value = parse_integer(text, bits)
+    if value is None:
         raise CheckpointUnreadable(at, f"malformed line: {line!r}")
     return value
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafkaspec.impl.common.disk import Disk
-from kafkaspec.impl.management.checkpoints import ID_BYTES, ID_CHARACTERS, replace_file
-from kafkaspec.spec.common.kafka import INT_MAX
+from kafkaspec.impl.management.checkpoints import ID_BYTES, ID_CHARACTERS, INT_BITS, parse_integer, replace_file
 
 NAME = "meta.properties"
 BLANKS = " \t\f"
@@ -172,9 +171,8 @@ def parse(data: bytes) -> MetaProperties:
             return None
         at, text = found[key]
         text = text.strip(leave_out)
-        digits = text[1:] if text[:1] in ("+", "-") else text
-        value = int(text) if digits.isdecimal() else None
-        if value is None or not -INT_MAX - 1 <= value <= INT_MAX:
+        value = parse_integer(text, INT_BITS)
+        if value is None:
             raise PropertiesUnreadable("MTP-4", f"{key} is no number: {text!r}", at, key)
         return value
 

@@ -16,6 +16,7 @@ from kafkaspec.spec.common.checkpoint_text import (
     has_no_room,
     lines_of,
     metadata_id,
+    of_digits,
 )
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NULL_POINTER, NUMBER_FORMAT, OUT_OF_MEMORY
 from kafkaspec.spec.management.checkpoints import HIGH_WATERMARKS, Directory, machine, stopping
@@ -27,7 +28,7 @@ def _thrown(unreadable: Unreadable) -> Refused | None:
         case Unreadable("number", text):
             return Refused("CKP-3", NUMBER_FORMAT, f'For input string: "{text}"')
         case Unreadable("negative count", text):
-            return Refused("CKP-3", ILLEGAL_ARGUMENT, f"Illegal Capacity: {int(text)}")
+            return Refused("CKP-3", ILLEGAL_ARGUMENT, f"Illegal Capacity: {of_digits(text)}")
     return None
 
 

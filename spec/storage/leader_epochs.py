@@ -23,7 +23,7 @@ from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.machine import Machine, Refused, without_state
 from kafkaspec.contract.numbers import Int8, Int32, Int64, LeaderEpochOrNone, Offset
-from kafkaspec.spec.common.checkpoint_text import room_is_known
+from kafkaspec.spec.common.checkpoint_text import integer, room_is_known
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, INT_MAX, LONG_MAX, STORAGE_EXCEPTION
 
 PREFIX = "LEC"
@@ -96,14 +96,6 @@ def text_of(entries: Sequence[Entry]) -> str:
     return "".join(f"{line}\n" for line in ("0", len(entries), *(f"{e.epoch} {e.start_offset}" for e in entries)))
 
 
-def _integer(text: str, largest: int) -> int | None:
-    """A whole number as Java reads it; None if it is none or does not fit."""
-    if not re.fullmatch(r"[+-]?\d+", text):
-        return None
-    value = int(text)
-    return value if -largest - 1 <= value <= largest else None
-
-
 @states(without=A_FORMAT)
 def entries_of(text: str) -> Entries | Unreadable:
     """The entries of a file with this text, or why it cannot be read.
@@ -115,7 +107,7 @@ def entries_of(text: str) -> Entries | Unreadable:
     lines = re.split(r"\r\n|\r|\n", text)
     if lines[-1] == "":
         lines.pop()
-    numbers = [_integer(line, INT_MAX) for line in lines[:2]]
+    numbers = [integer(line, INT_MAX) for line in lines[:2]]
     if not lines:
         return ()
     if numbers[0] != 0:
@@ -131,7 +123,7 @@ def entries_of(text: str) -> Entries | Unreadable:
             parts.pop()
         if len(parts) != 2:
             return Unreadable("line", n, line)
-        epoch, offset = _integer(parts[0], INT_MAX), _integer(parts[1], LONG_MAX)
+        epoch, offset = integer(parts[0], INT_MAX), integer(parts[1], LONG_MAX)
         if epoch is None or offset is None:
             return Unreadable("number", n, parts[0] if epoch is None else parts[1])
         entries.append(Entry(epoch, offset))

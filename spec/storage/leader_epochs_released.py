@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.common.checkpoint_text import TOO_LONG, has_no_room
+from kafkaspec.spec.common.checkpoint_text import TOO_LONG, has_no_room, of_digits
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NUMBER_FORMAT, OUT_OF_MEMORY
 from kafkaspec.spec.storage.leader_epochs import Cache, Unreadable, entries_of, machine
 
@@ -20,7 +20,7 @@ def _reading_numbers(
             case Unreadable("number", _, text):
                 return Refused("LEC-17", NUMBER_FORMAT, number_message(text)), observation
             case Unreadable("negative count", _, text):
-                return Refused("LEC-17", ILLEGAL_ARGUMENT, f"Illegal Capacity: {int(text)}"), observation
+                return Refused("LEC-17", ILLEGAL_ARGUMENT, f"Illegal Capacity: {of_digits(text)}"), observation
     return result, observation
 
 

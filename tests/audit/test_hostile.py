@@ -96,6 +96,22 @@ def test_a_special_file_is_named_and_never_opened(
     assert found.exit_code in (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t-0/leader-epoch-checkpoint", "0\n1\n{} 0\n"),
+        ("recovery-point-offset-checkpoint", "0\n1\nt 0 {}\n"),
+        ("cleaner-offset-checkpoint", "0\n{}\n"),
+        ("meta.properties", "version=1\nnode.id={}\n"),
+    ],
+)
+def test_a_number_of_more_digits_than_python_reads_is_a_finding(directory: Path, name: str, text: str) -> None:
+    (directory / name).write_text(text.format("9" * 5000))
+    found = engine.audit([directory])
+    assert not [p for p in found.problems if "bug" in p]
+    assert found.exit_code == 1
+
+
 def test_another_file_that_comes_to_its_place_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"x")

@@ -211,6 +211,21 @@ def test_impl_reads_what_the_spec_reads(text: str) -> None:
         assert {str(p): offset for p, offset in decode(text.encode()).items()} == expected
 
 
+@pytest.mark.clause("CKP-2")
+@pytest.mark.clause("CKP-3")
+@pytest.mark.parametrize("offset", ["0" * 5000 + "7", "-" + "0" * 5000 + "7", "9" * 5000, "٠" * 5000 + "٧", "9" * 19])
+def test_a_number_may_have_more_digits_than_python_reads(offset: str) -> None:
+    text = f"0\n1\nt {'0' * 5000} {offset}\n"
+    if offset[-1] == "9":
+        assert isinstance(texts.checkpoint_entries(text), texts.Unreadable)
+        with pytest.raises(CheckpointUnreadable):
+            decode(text.encode())
+    else:
+        expected = -7 if offset[0] == "-" else 7
+        assert texts.checkpoint_entries(text) == {"t-0": expected}
+        assert decode(text.encode()) == {TopicPartition("t", 0): expected}
+
+
 @pytest.mark.clause("CKP-1")
 @pytest.mark.clause("CKP-2")
 @given(

@@ -69,7 +69,8 @@ class Topics:
 
         def number(name: str) -> int | None:
             text = said(name)
-            return int(text) if text is not None and text.strip().isdecimal() else None
+            text = "" if text is None else text.strip()
+            return int(text) if text.isdecimal() and len(text) < 20 else None
 
         config = TopicConfig(
             cleanup_policy=said("cleanup.policy"),
