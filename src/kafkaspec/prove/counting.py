@@ -62,8 +62,7 @@ def numbers(
 
     A number of elements is 0 or more, 0 if and only if there is none, and at most that of the sort, which it is if
     and only if each element is there. A sum to which nothing adds is 0; one to which nothing below 0 is added is 0
-    or more. Where two of one form (in two states) differ in one element, or in two where elements are records, they
-    differ by what these add."""
+    or more. Where two of one form (in two states) differ in one element, or in two, they differ by what these add."""
     out: list[Formula] = []
     for counts in forms:
         for c in counts:
@@ -96,8 +95,7 @@ def _differences(values: Values, a: Count, b: Count, constants: list[Bound]) -> 
         same_weight = same(a.weight(env, x), b.weight(env, x))
         alike = both([alike, implies(a.member(env, x), same_weight)])
     groups: list[list[Bound]] = [[], *[[c] for c in constants]]
-    if a.elem.kind == "rec":
-        groups += [list(two) for two in itertools.combinations(constants, 2)]
+    groups += [list(two) for two in itertools.combinations(constants, 2)]
     out = []
     for chosen in groups:
         apart = [negated(values.equal(a.elem, x, c)) for c in chosen]

@@ -24,6 +24,7 @@ from kafkaspec.language.expr import less as less_expr
 from kafkaspec.language.model import must_have_values
 from kafkaspec.language.obvious import essential, obvious
 from kafkaspec.language.parts import kept, shape, used, variables_bound
+from kafkaspec.language.substitute import substituted
 from kafkaspec.language.types import INT
 from kafkaspec.prove.counting import Count, majorities, numbers
 from kafkaspec.prove.symbols import (
@@ -93,6 +94,8 @@ class Reading(Values):
         self._counts: dict[Hashable, dict[int, Count]] = {}
         self._majorities: dict[Hashable, dict[int, Count]] = {}
         self._worlds: dict[int, World] = {}
+        self._alone: dict[int, World] = {}
+        """State, by its identity -> what a text of that state alone reads."""
         self.looked_at: set[str] = set()
         """The sorts of which the elements in `constants` were looked at."""
 
@@ -579,6 +582,7 @@ class Reading(Values):
         """What is said of elements as a whole, as an unknown of which the axioms below say what is known."""
         if any(f"={x.id}" in env for x in used(e)):
             raise self.error(f"{show(e)}: bind what it speaks of (`for x in ... if y == x`) before counting")
+        e, world = self._of_one_state(e, world)
         of_world = table.setdefault(shape(e), {})
         if id(world) not in of_world:
             t, _ = self._members(e, env, world)
@@ -601,6 +605,17 @@ class Reading(Values):
             )
         found = of_world[id(world)]
         return found.function([env[n] for n in found.names])
+
+    def _of_one_state(self, e: Expr, world: World) -> tuple[Expr, World]:
+        """What is read of a step, as it is read of a state, where it speaks of one alone: so that what is counted in
+        both states of a step is of one form, and what is counted in one of them is the same in every claim."""
+        spoken_of = {x.op for x in used(e)} & {"var", "nextvar"}
+        if len(spoken_of) > 1:
+            return e, world
+        if world.next is None or "nextvar" not in spoken_of:
+            return e, self._alone.setdefault(id(world.now), World(world.now))
+        now = substituted(e, lambda x: node("var", x.t, aux=x.aux) if x.op == "nextvar" else None)
+        return now, self._alone.setdefault(id(world.next), World(world.next))
 
     def _majority(self, e: Expr, env: Environment, world: World) -> Formula:
         """More than half of a sort's elements are in a set."""

@@ -247,7 +247,9 @@ class Values(ABC):
                 p = self.fresh(t, name, tuple(around))
                 x, y = self.variable(t.item), self.variable(t.item)
                 only = both([implies(p.has(x), negated(p.none)), implies(both([p.has(x), p.has(y)]), same(x, y))])
-                self._axioms[name] = forall([*around, x, y], only)
+                # not of a map's elements: it would be a function of them, by which models need not be finite
+                some = [] if at else [either([p.none, exists([x], p.has(x))])]
+                self._axioms[name] = both([forall([*around, x, y], only), *some])
             none = self._leaf(name + ":none", at, z3.BoolSort())
             return Partner(none, lambda x: self._leaf(name, (*at, x), z3.BoolSort()))
         match t.kind:
