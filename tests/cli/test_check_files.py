@@ -43,6 +43,18 @@ def test_a_pipe_is_opened_once(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    ("line", "what"),
+    [("1", "int"), ("[1,2]", "list"), ("null", "null"), ('"x"', "str"), ("true", "bool"), ("1.5", "float")],
+)
+def test_a_first_line_that_is_no_object_is_told(
+    line: str, what: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "x.ndjson"
+    file.write_text(f"\n{line}\n")
+    assert run(capsys, file) == (2, "", f"kafkaspec: {file}:2: expected a JSON object, not {what}\n")
+
+
+@pytest.mark.parametrize(
     ("file", "said"),
     [("/dev/zero", "/dev/zero:1: longer than 16 MiB"), ("/dev/null", "/dev/null: is empty")],
 )

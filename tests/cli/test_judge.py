@@ -66,6 +66,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "good.history").write_text("init\nassign epoch=1 startOffset=2\nepochForOffset offset=3 -> 7\n")
     (tmp_path / "bad.history").write_text("init\nassign epohc=1\n")
     (tmp_path / "garbage.ndjson").write_text('{"op":"assign"\n')
+    assign = '{"op":"assign","args":{"epoch":%s,"startOffset":1}}\n'
+    (tmp_path / "large.ndjson").write_text('{"op":"init"}\n\n' + assign % (10**20))
+    (tmp_path / "text.ndjson").write_text('{"op":"init"}\n' + assign % '"zero"')
 
 
 def test_accepted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -210,9 +213,17 @@ ERRORS: list[tuple[list[str], str]] = [
     (["--target", SOUND, "leader_epochs", "--replay", "file"], "file: there is no call in it"),
     (
         ["--target", SOUND, "leader_epochs", "--replay", "bad.history"],
-        "bad.history: call 1, assign epohc=1: unknown argum",
+        "bad.history:2: call 1, assign epohc=1: unknown argum",
     ),
     (["--target", SOUND, "leader_epochs", "--replay", "garbage.ndjson"], "garbage.ndjson:1: not JSON"),
+    (
+        ["--target", SOUND, "leader_epochs", "--replay", "large.ndjson"],
+        "large.ndjson:3: call 1, assign epoch=1e+20 startOffset=1: epoch is integer, not 1e+20 (integers have 64",
+    ),
+    (
+        ["--target", SOUND, "leader_epochs", "--replay", "text.ndjson"],
+        'text.ndjson:2: call 1, assign epoch="zero" startOffset=1: epoch is integer, not "zero"',
+    ),
 ]
 
 

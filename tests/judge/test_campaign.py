@@ -528,7 +528,10 @@ def test_answers_that_a_spec_keeps_hide_none_of_its_conditions(name: str) -> Non
         (b"push", "call 1, push: value not recorded"),
         (b"?", "call 1: its operation is not recorded"),
         (b"init capacity=2 colour=3", "unknown argument of init 'colour'"),
-        (b'push value="x"', "the spec cannot take it (TypeError"),
+        (b'push value="x"', 'call 1, push value="x": value is integer, not "x"'),
+        (b"save\npush value=1.0", "call 2, push value=1.0: value is integer, not 1.0"),
+        (b"push value=99999999999999999999", "value is integer, not 1e+20 (integers have 64 bits, signed)"),
+        (b'init capacity="x"', 'init: capacity is integer, not "x"'),
     ],
 )
 def test_a_call_that_cannot_be_made_is_said_in_a_line(text: bytes, said: str) -> None:
@@ -542,7 +545,7 @@ def test_a_call_that_cannot_be_made_is_said_in_a_line(text: bytes, said: str) ->
     ("text", "said"),
     [
         (b"init batchBytes=5", "init: batchBytes: 5 is not 72 to 118"),
-        (b"init partitions=5", "init: the spec cannot take it (TypeError"),
+        (b"init partitions=5", "init: partitions is "),
         (b"advance ms=9223372036854775808", "call 1, advance ms=9223372036854775808: ms: 2^63 is not 0 to 2^"),
     ],
 )

@@ -425,11 +425,31 @@ def test_of_a_key_that_stands_there_twice_the_last_counts() -> None:
         (b"{\x00}", "not JSON: "),
         (b"null", "expected a JSON object, not null"),
         (b"7", "expected a JSON object, not int"),
+        (b"1e999", "expected a JSON object, not float"),
+        (b'{"op":"push","args":{"value":1e999,"x":NaN}}', "not JSON: "),
+        (b'{"op":"push","args":{"value":1e999,"x":"\\ud800"}}', "not JSON: "),
+        (b'{"op":"push","args":{"value":1e999,"x":"' + rb"\"" * 1_000_000, "not JSON: "),
+        (b'{"op":"push","args":{"value":1e999,"x":%s' % (b"[" * 100_000), "nested deeper than 100 levels"),
     ],
+    ids=lambda value: str(value[:50]),
 )
 def test_what_is_no_json_object_ends_the_check(data: bytes, said: str) -> None:
     with pytest.raises(UserError, match=re.escape(f"t:2: {said}")):
         check(toy.machine, [PUSH, data, PUSH], name="t")
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 5_000, "-" + "9" * 5_000, "1e999", "-1E+999", "1" * 400 + ".5e3"], ids=lambda n: n[:5]
+)
+def test_a_number_beyond_all_doubles_is_one_that_does_not_fit(number: str) -> None:
+    """It is JSON, and no value of any argument. A text of digits is none."""
+    line = '{"op":"push","args":{"value":NUMBER},"result":"\\\\\\"1e999"}'.replace("NUMBER", number)
+    v = check(toy.machine, [PUSH, line, PUSH], name="t")
+    assert (v.verdict, v.unjudged, [s.line for s in v.skipped.values()]) == ("incomplete", 1, [2])
+    (what,) = v.skipped
+    assert re.search(r"value is integer, not -?1e\+?308 \(integers have 64 bits, signed\)$", what)
+    shown = '{"op":"pop","args":{},"result":%s}'
+    assert check(toy.machine, [PUSH, shown % number], name="t").verdict == "rejected"
 
 
 @pytest.mark.parametrize("text", [f"{PUSH}\r\n\r\n{POP}\r\n", f"\ufeff{PUSH}\n\n  \n{POP}\n", f"{PUSH}\n{POP}"])

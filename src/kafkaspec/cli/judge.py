@@ -86,7 +86,7 @@ def judge(subsystem_names: Sequence[str], w: Options) -> int:
 
 def replay(subsystem_names: Sequence[str], file: str, w: Options) -> int:
     """Ask the calls of a file's histories on the target again."""
-    from kafkaspec.contract.history import read
+    from kafkaspec.contract.history import read_numbered
 
     _check(w)
     if len(subsystem_names) != 1:
@@ -94,13 +94,12 @@ def replay(subsystem_names: Sequence[str], file: str, w: Options) -> int:
     if w.master is not None or w.record is not None:
         raise UserError("--replay asks one history: not with --spark or --record")
     (name,) = _offered(w, subsystem_names)
-    histories = read(_bytes(file), "standard input" if file == "-" else file)
+    source = "standard input" if file == "-" else file
+    histories = read_numbered(_bytes(file), source)
     if not histories:
         raise UserError(f"{file}: there is no call in it")
-    try:
-        result = ask_again(w.job(name), histories, file)
-    except UserError as e:
-        raise UserError(f"{file}: {e}") from None
+    places = [[f"{source}:{number}" for number, _ in history] for history in histories]
+    result = ask_again(w.job(name), [[record for _, record in history] for history in histories], file, places)
     if file != "-":
         result = replace(result, kept=tuple(file for _ in result.rejections))
     _tell([result], w)

@@ -208,20 +208,24 @@ def parse(text: str, name: str) -> History:
 
 def read(data: bytes, name: str) -> list[list[Record]]:
     """The histories in a file, as text or as NDJSON; each begins with `init`. UserError for what cannot be read."""
+    return [[record for _, record in records] for records in read_numbered(data, name)]
+
+
+def read_numbered(data: bytes, name: str) -> list[list[tuple[int, Record]]]:
+    """The same, each call with the number of its line."""
     try:
         text = data.decode()
     except UnicodeDecodeError as e:
         raise UserError(f"{name}: not UTF-8 text (byte {e.start})") from None
-    records = list(_ndjson(text, name)) if text.lstrip().startswith("{") else [r for _, r in numbered(text, name)]
-    out: list[list[Record]] = []
-    for record in records:
+    out: list[list[tuple[int, Record]]] = []
+    for number, record in _ndjson(text, name) if text.lstrip().startswith("{") else numbered(text, name):
         if not out or record.get("op") == "init":
             out.append([])
-        out[-1].append(record)
+        out[-1].append((number, record))
     return out
 
 
-def _ndjson(text: str, name: str) -> Iterator[Record]:
+def _ndjson(text: str, name: str) -> Iterator[tuple[int, Record]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -231,7 +235,7 @@ def _ndjson(text: str, name: str) -> Iterator[Record]:
             raise UserError(f"{name}:{number}: not JSON: {e.msg} at column {e.colno}") from None
         if not isinstance(record, dict) or not isinstance(record.get("args", {}), dict):
             raise UserError(f"{name}:{number}: not a line of a trace: {line[:80]}")
-        yield record
+        yield number, record
 
 
 def numbered(text: str, name: str) -> list[tuple[int, Record]]:

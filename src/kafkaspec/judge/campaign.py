@@ -212,10 +212,13 @@ def trouble_made_small(job: Job, tally: Tally) -> History | None:
     return shrunk(find(job.subsystem).spec.machine, tally.last, again)
 
 
-def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> SubsystemVerdict:
+def replay(
+    job: Job, histories: Sequence[Sequence[Record]], name: str, places: Sequence[Sequence[str]] = ()
+) -> SubsystemVerdict:
     """Ask the calls of histories again, those of a file. What they record of answers is not looked at.
 
-    UserError: a call that cannot be made, as the contract does not allow it there or it is no call of the subsystem.
+    UserError: a call that cannot be made, as the contract does not allow it there or it is no call of the subsystem,
+    with its place, if `places` has it.
     """
     subsystem = find(job.subsystem)
     began = time.monotonic()
@@ -227,7 +230,7 @@ def replay(job: Job, histories: Sequence[Sequence[Record]], name: str) -> Subsys
             judging = Session(replace(job, generator="uniform"), target)
             tally = judging.tally
             for number, records in enumerate(histories):
-                judging.again(number, records)
+                judging.again(number, records, places[number] if places else ())
             target.quiet()
     except TargetTrouble as e:
         tally.trouble = e

@@ -260,9 +260,7 @@ class Check:
     @cached_property
     def configuration(self) -> Mapping[str, Any]:
         """The arguments of an `init` line, and their types."""
-        hints = typing.get_type_hints(self.machine.initial)
-        names = self.machine.init_names(inspect.signature(self.machine.initial).parameters)
-        return {name: hints.get(python, Any) for name, python in zip(names, names.values(), strict=True)}
+        return configuration(self.machine)
 
     @cached_property
     def shown_type(self) -> Any:
@@ -802,10 +800,7 @@ class Check:
         for name, value in arguments.items():
             if name not in types:
                 self.unknown(number, str(unknown(f"argument of {op}", history.cut(name), types)))
-            if not fits(types[name])(value):
-                what = f"{name} is {word(types[name])}, not {_short(value)}"
-                if type(value) in (int, float) and abs(value) > LARGEST:
-                    what += " (integers have 64 bits, signed)"
+            if what := mistyped(name, types[name], value):
                 self.unknown(number, f"the spec cannot take the call `{_call(line)}`: {what}")
         return line
 
@@ -972,6 +967,21 @@ class Check:
         for op, choices, _ in known:
             for values in itertools.product(*choices.values()):
                 yield op, dict(zip(choices, values, strict=True))
+
+
+def configuration(machine: Machine[Any]) -> Mapping[str, Any]:
+    """The arguments of an `init` line, and their types."""
+    hints = typing.get_type_hints(machine.initial)
+    names = machine.init_names({python: python for python in inspect.signature(machine.initial).parameters})
+    return {name: hints.get(str(python), Any) for name, python in names.items()}
+
+
+def mistyped(name: str, hint: Any, value: Json) -> str:
+    """How an argument is not of its type, in words; "" if it is."""
+    if fits(hint)(value):
+        return ""
+    beyond = type(value) in (int, float) and abs(value) > LARGEST
+    return f"{name} is {word(hint)}, not {_short(value)}" + " (integers have 64 bits, signed)" * beyond
 
 
 def _scalars(record: Mapping[str, Any]) -> list[Json]:

@@ -25,7 +25,7 @@ from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refuse
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
-from kafkaspec.judge.check import Check
+from kafkaspec.judge.check import Check, configuration, mistyped
 from kafkaspec.judge.cover import Cover, watched
 from kafkaspec.judge.generate import (
     EAGER_PROPOSALS,
@@ -677,16 +677,22 @@ class Session:
             fickle=fickle,
         )
 
-    def again(self, number: int, records: Sequence[Record]) -> None:
-        """Ask the calls of a history as they are. UserError for one that cannot be made."""
-        first, *rest = records if records and records[0].get("op") == "init" else ({"op": "init", "args": {}}, *records)
-        init = self.machine.python_names(first.get("args", {}))
-        self._first(init)
+    def again(self, number: int, records: Sequence[Record], places: Sequence[str] = ()) -> None:
+        """Ask the calls of a history as they are. UserError for one that cannot be made, with its place: `places` are
+        those of the records, if they are known."""
+        placed = list(zip(records, places or [""] * len(records), strict=True))
+        if not records or records[0].get("op") != "init":
+            placed.insert(0, ({"op": "init", "args": {}}, ""))
+        (first, place), *rest = placed
+        with _located(place):
+            init = self.machine.python_names(first.get("args", {}))
+            self._first(init)
         calls = iter(enumerate(rest, 1))
 
         def plan(state: Any) -> Proposal | None:
-            for n, record in calls:
-                return Proposal(*self._made(n, record, state))
+            for n, (record, place) in calls:
+                with _located(place):
+                    return Proposal(*self._made(n, record, state))
             return None
 
         asked = self._asked(number, "replay", Start(init, plan), 1)
@@ -695,14 +701,13 @@ class Session:
 
     def _first(self, init: Mapping[str, Any]) -> Any:
         """The first state; UserError for a configuration with a number outside its range, or of another shape."""
+        told = self.machine.init_names(init)
+        if wrong := _unfit(told, configuration(self.machine), partial(self.machine.beyond, init)):
+            raise UserError(f"init: {wrong}")
         try:
-            wrong = self.machine.beyond(init)
-            state = self.machine.initial(**init)
+            return self.machine.initial(**init)
         except (TypeError, KeyError, ValueError, AttributeError, IndexError) as e:
             raise UserError(f"init: the spec cannot take it ({type(e).__name__}: {e})") from None
-        if wrong:
-            raise UserError(f"init: {wrong[0]}")
-        return state
 
     def _made(self, number: int, record: Record, state: Any) -> tuple[Call, Step[Any]]:
         """A recorded call, and what the spec says to it."""
@@ -720,9 +725,10 @@ class Session:
         missing = [t for t, p in op.parameters.items() if p not in arguments and p not in op.chosen]
         if missing:
             raise UserError(f"{where}: {', '.join(missing)} not recorded")
+        types = {t: op.hints.get(p, Any) for t, p in op.parameters.items()}
+        if wrong := _unfit(told, types, partial(op.beyond, arguments)):
+            raise UserError(f"{where}: {wrong}")
         try:
-            if wrong := op.beyond(arguments):
-                raise UserError(f"{where}: {wrong[0]}")
             if op.chosen:
                 found = self._choices(Call(op, arguments), state)
                 if not found:
@@ -783,3 +789,21 @@ class Session:
         if verdict.verdict == "accepted" or verdict.step is None:
             return None
         return self._told(made[: verdict.step + 1], verdict), verdict
+
+
+@contextlib.contextmanager
+def _located(place: str) -> Iterator[None]:
+    """An error begins with the place, if it is known."""
+    try:
+        yield
+    except UserError as e:
+        raise (UserError(f"{place}: {e}") if place else e) from None
+
+
+def _unfit(told: Mapping[str, Json], types: Mapping[str, Any], beyond: Callable[[], list[str]]) -> str:
+    """What is wrong with the first argument that is not of its type, or outside its range; "" if none is."""
+    try:
+        outside = beyond()
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError):  # something is of another shape
+        outside = []
+    return next((w for w in (*outside, *(mistyped(t, types[t], v) for t, v in told.items())) if w), "")

@@ -6,6 +6,8 @@ import codecs
 import gzip
 import io
 import itertools
+import math
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, BinaryIO, Final
@@ -27,16 +29,21 @@ MAX_UNPACKED: Final = 200
 FREE_BYTES: Final = 64 << 20
 
 
+_TEXT_OR_NUMBER: Final = re.compile(
+    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?', re.DOTALL
+)
+
+
 class UnreadError(UserError):
     """The rest of a recording is not read, and why."""
 
 
 def parsed(line: bytes, name: str, number: int) -> Any:
-    """A line's JSON; None for a blank line. UserError for what is no JSON or too long, with file and line."""
+    """A line's JSON object; None for a blank line. UserError for what is none or too long, with file and line."""
     if len(line) > MAX_LINE_BYTES:
         raise UserError(f"{name}:{number}: longer than {MAX_LINE_BYTES >> 20} MiB")
     try:
-        record = orjson.loads(line)
+        record = _loaded(line)
     except orjson.JSONDecodeError as e:
         if not line.strip():
             return None
@@ -48,9 +55,29 @@ def parsed(line: bytes, name: str, number: int) -> Any:
         except UnicodeDecodeError as broken:
             what = f"not UTF-8 text (byte {broken.start} of the line)"
         raise UserError(f"{name}:{number}: {what}") from None
-    if record is None:
-        raise UserError(f"{name}:{number}: expected a JSON object, not null")
+    if not isinstance(record, dict):
+        what = "null" if record is None else type(record).__name__
+        raise UserError(f"{name}:{number}: expected a JSON object, not {what}")
     return record
+
+
+def _loaded(line: bytes) -> Any:
+    """A line's JSON. Numbers beyond all doubles are JSON too: the largest power of ten stands in their place, which
+    fits no type either that a smaller number beyond 64 bits does not."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as e:
+        if "infinity" not in e.msg:  # as its version says it
+            raise
+        return orjson.loads(_TEXT_OR_NUMBER.sub(_within_doubles, line))
+
+
+def _within_doubles(found: re.Match[bytes]) -> bytes:
+    """A string or number, or as many bytes of a smaller number: an error tells the column."""
+    token = found[0]
+    if token.startswith(b'"') or not math.isinf(float(token)):
+        return token
+    return (b"-1e308" if token.startswith(b"-") else b"1e308").ljust(len(token))
 
 
 def is_deep(value: Json) -> bool:
