@@ -379,7 +379,8 @@ def read(found: Found, m: LoadedModel, s: Space, states: list[State]) -> None:
 
 # ---- bounded search
 def searched(found: Found, m: LoadedModel, s: Space, most: int = 3) -> None:
-    """A search of bounded length finds a violation if and only if the text has one within so many steps."""
+    """A search of bounded length finds a violation if and only if the text has one within so many steps, and is vacuous
+    if and only if the text has no first state."""
     engine = "bounded"
     with found.running(engine):
         if s.start:
@@ -390,9 +391,10 @@ def searched(found: Found, m: LoadedModel, s: Space, most: int = 3) -> None:
         if b.outcome == "unknown":
             found.counts["bounded: unknown"] += 1
             return
-        want = "violation" if s.start or (s.broken and s.steps <= steps) else "complete"
+        bad = s.start or (s.broken and s.steps <= steps)
+        want = "violation" if bad else "complete" if s.levels else "vacuous"
         found.same(engine, "verdict", b.outcome, want)
-        if b.outcome == "violation" and want == "complete" and b.trace is not None:
+        if b.outcome == "violation" and want != "violation" and b.trace is not None:
             found.say(engine, "claim", f"{b.trace.claim} after {b.reached} steps")
         if b.outcome == want == "violation" and not s.start:
             assert b.trace is not None

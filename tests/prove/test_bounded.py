@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkaspec.cli import engines
 from kafkaspec.errors import UserError
 from kafkaspec.explore.engine import explore
 from kafkaspec.language import load
@@ -13,6 +14,8 @@ from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
 from kafkaspec.models.examples.replication import Replication
 from kafkaspec.prove.bounded import bounded
+from kafkaspec.prove.engine import prove
+from kafkaspec.report.describe import describe
 from tests.language.texts import model
 from tests.modules import HEAD, module
 from tests.prove.rooms import FalseCounter, Overflow
@@ -110,3 +113,108 @@ class M(Model):
 def test_sizes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(UserError, match="whole number >= 1"):
         bounded(load(CleanerAnchor), 2, {"Partition": 0})
+
+
+NO_FIRST_STATE = """
+L = Size("L")
+class M(Model):
+    n: Annotated[int, Range(0, L)]
+    @initial
+    def start(s) -> None:
+        require({guard})
+    @action()
+    def up(s) -> None:
+        require(s.n < L)
+        s.next.n = s.n + 1
+    @invariant()
+    def low(s) -> bool:
+        return s.n {low}
+"""
+NO_VALUE = """
+class M(Model):
+    a: Annotated[int, Range(N, 2)]
+    b: Annotated[int, Range(3, N)]
+    x: Annotated[int, Range(0, 1)]
+    @action()
+    def go(s) -> None:
+        s.next.x = 1 - s.x
+    @invariant()
+    def nonsense(s) -> bool:
+        return s.x == 5
+"""
+IMPOSSIBLE = NO_FIRST_STATE.format(guard="L > 3", low="== 77")
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        (IMPOSSIBLE, {"L": 2}),
+        (NO_FIRST_STATE.format(guard="L < 1", low="== 77"), {}),
+        (NO_VALUE, {}),
+    ],
+    ids=["at this size", "at every size", "no value at every size"],
+)
+def test_without_a_first_state_it_is_vacuous_as_a_proof_is(tmp_path: Path, text: str, sizes: dict[str, int]) -> None:
+    (tmp_path / "m.py").write_text(HEAD + text)
+    words = [f"{n}={v}" for n, v in sizes.items()]
+    assert engines.prove(f"{tmp_path}/m.py", only=[], timeout_s=5, steps=3, words=words, html=None, json=False) == 1
+    m = load(module(HEAD + text, tmp_path).M)
+    p, b = prove(m, fixed=sizes), bounded(m, 3, sizes)
+    assert (p.outcome, b.outcome) == ("refuted", "vacuous")
+    assert "there is no first state" in b.summary()
+    (proof, *_), (search, *_) = describe(p), describe(b)
+    row = next((name, cell) for name, cell in proof.facts if name == "vacuous")
+    assert row[1].text.startswith("(start): ")
+    assert row in search.facts
+
+
+def test_a_first_state_at_some_sizes_is_enough(tmp_path: Path) -> None:
+    """A claim that is broken at such a size is a violation where the size is not given."""
+    m = load(module(HEAD + IMPOSSIBLE, tmp_path).M)
+    assert bounded(m, 3).outcome == bounded(m, 3, {"L": 4}).outcome == "violation"
+    m = load(module(HEAD + NO_FIRST_STATE.format(guard="L > 3", low="<= L"), tmp_path).M)
+    assert bounded(m, 3).outcome == bounded(m, 3, {"L": 4}).outcome == "complete"
+    assert bounded(m, 3, {"L": 2}).outcome == "vacuous"
+
+
+def test_where_it_is_open_whether_there_is_a_first_state_nothing_is_accepted(tmp_path: Path) -> None:
+    m = load(module(HEAD + NO_FIRST_STATE.format(guard="L > 70", low="<= L"), tmp_path).M)
+    b = bounded(m, 1)
+    assert b.outcome == "unknown"
+    assert "whether there is a first state is not known" in b.summary()
+    (search, *_) = describe(b)
+    assert "whether there is a first state is not known" in search.verdict.text
+    assert any(name == "vacuous?" and cell.text.startswith("(start): ") for name, cell in search.facts)
+
+
+GIVES_UP = """
+class Abs(Model):
+    S: set[P]
+    @initial
+    def start(s, n: P) -> None:
+        s.next.S = {n}
+    @action()
+    def grow(s, n: P) -> None:
+        s.next.S = s.S | {n}
+class M(Model):
+    S: set[P]
+    @initial
+    def start(s, n: P, m: P, k: P) -> None:
+        require(n == m or m == k or len(P) == 5 and n != k)
+        require(n == m and m == k or len(P) == 5)
+        s.next.S = {n, m, k}
+    @action()
+    def grow(s, n: P) -> None:
+        s.next.S = s.S | {n}
+    @refines(Abs)
+    def mapping(s) -> Abs:
+        return Abs.shown(S=s.S)
+"""
+
+
+def test_a_search_that_gives_up_on_the_first_state_says_so(tmp_path: Path) -> None:
+    b = bounded(load(module(HEAD + GIVES_UP, tmp_path).M), 1)
+    assert (b.outcome, b.reached) == ("unknown", -1)
+    (search,) = describe(b)
+    assert search.verdict.text == "the solver gave up on the first state"
+    assert "the solver gave up on the first state" in b.summary()

@@ -276,7 +276,7 @@ def prove(
             if steps is not None:
                 b = bounded(model, steps, fixed, timeout_s=timeout_s, progress=bar)
                 found.append(b)
-                codes.append({"complete": 0, "violation": 1}.get(b.outcome, 2))
+                codes.append({"complete": 0, "violation": 1, "vacuous": 1}.get(b.outcome, 2))
                 continue
             proof = Proof(model, timeout_s=timeout_s, fixed=fixed)
             p = proof.run(bar, claims=only)

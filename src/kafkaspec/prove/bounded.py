@@ -13,8 +13,8 @@ from kafkaspec.errors import UserError
 from kafkaspec.language import Action, Claim, LoadedModel, T, Trace, TraceStep
 from kafkaspec.language.defined import DEFINED
 from kafkaspec.prove.counterexample import every_size, plain, show, widened
-from kafkaspec.prove.engine import Progress
-from kafkaspec.prove.obligations import has_value
+from kafkaspec.prove.engine import Progress, possible
+from kafkaspec.prove.obligations import START, has_value
 from kafkaspec.prove.reading import ASSERTED, DENIED, Reading, World
 from kafkaspec.prove.solver import limit
 from kafkaspec.prove.symbols import Formula, State, Term, Value, both, either, implies, negated
@@ -23,16 +23,28 @@ from kafkaspec.prove.symbols import Formula, State, Term, Value, both, either, i
 @dataclass(frozen=True)
 class BoundedResult:
     """What a bounded search found. "complete": no claim is broken within `steps` steps, at these sizes; sizes that are
-    not given are arbitrary. "violation": the trace is a shortest one. "unknown": the solver gave up after `reached`."""
+    not given are arbitrary. "violation": the trace is a shortest one. "vacuous": there is no first state, so no run.
+    "unknown": the solver gave up after `reached`, or found neither a first state nor that there is none."""
 
     model: str
     sizes: Mapping[str, int | bool]
     steps: int
-    outcome: Literal["complete", "violation", "unknown"]
+    outcome: Literal["complete", "violation", "vacuous", "unknown"]
     reached: int
-    """All runs of that many steps were searched."""
+    """All runs of that many steps were searched; -1: not even the first states."""
     trace: Trace | None
     seconds: float
+    vacuous: tuple[str, ...] = ()
+    """The start, if there is no first state at these sizes, as in a proof."""
+    unseen: tuple[str, ...] = ()
+    """The start, if it is open whether there is a first state: none was found, and none excluded."""
+
+    @property
+    def not_known(self) -> str:
+        """What an "unknown" search does not know."""
+        if self.unseen:
+            return "whether there is a first state is not known"
+        return "the solver gave up on " + (f"step {self.reached + 1}" if self.reached >= 0 else "the first state")
 
     def summary(self) -> str:
         """One line for people."""
@@ -40,9 +52,8 @@ class BoundedResult:
         said = {
             "complete": f"no violation within {self.steps} steps",
             "violation": f"{self.trace.claim if self.trace else ''} is broken in {self.reached} steps",
-            "unknown": f"no violation within {self.reached} steps; the solver gave up on {self.reached + 1}"
-            if self.reached >= 0
-            else "the solver gave up on the start",
+            "vacuous": "there is no first state",
+            "unknown": (f"no violation within {self.reached} steps; " if self.reached >= 0 else "") + self.not_known,
         }[self.outcome]
         return f"{self.model} at {at}: {said} ({self.seconds:.1f} s)"
 
@@ -58,8 +69,9 @@ def bounded(
     """Search every run of at most `steps` steps for one that breaks an invariant, a lemma, a step property or a type,
     or that comes to an action whose text has no value.
 
-    Sizes that are not given are arbitrary; if a run exists at some size, one at a small size is shown. `timeout_s` is
-    the budget of each step. Raises UserError for sizes that do not fit."""
+    Sizes that are not given are arbitrary; if a run exists at some size, one at a small size is shown. If no run is
+    found, a first state is looked for, as without one there are no runs. `timeout_s` is the budget of each step.
+    Raises UserError for sizes that do not fit."""
     began = time.perf_counter()
     given = dict(sizes or {})
     if steps < 0:
@@ -83,7 +95,18 @@ def bounded(
         if trace is None:
             return BoundedResult(model.name, given, steps, "unknown", depth - 1, None, seconds)
         return BoundedResult(model.name, given, steps, "violation", depth, trace, seconds)
-    return BoundedResult(model.name, given, steps, "complete", steps, None, time.perf_counter() - began)
+    starts = possible(model, START, given, timeout_s)
+    return BoundedResult(
+        model.name,
+        given,
+        steps,
+        "complete" if starts else "vacuous" if starts is False else "unknown",
+        steps,
+        None,
+        time.perf_counter() - began,
+        vacuous=(START,) if starts is False else (),
+        unseen=(START,) if starts is None else (),
+    )
 
 
 def _small(model: LoadedModel, given: Mapping[str, int | bool], depth: int, timeout_s: float) -> Trace | None:

@@ -14,7 +14,7 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import Claim, LoadedModel, Trace
 from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
-from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
+from kafkaspec.prove.obligations import Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
 from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question, Reply, SharedSolver
 from kafkaspec.prove.values import named
@@ -237,7 +237,7 @@ class _Run:
             )
         for s in todo:
             if s.goals and not s.has_value and s.name not in self.possible:
-                self.possible[s.name] = _possible(self.model, s, self.given, self.timeout_s)
+                self.possible[s.name] = possible(self.model, s.name, self.given, self.timeout_s)
             for g in s.goals:
                 if self.progress is not None:
                     self.progress(len(self.found), total, f"{g.action} / {g.claim}")
@@ -310,17 +310,13 @@ def _fixed(model: LoadedModel, fixed: Mapping[str, int | bool]) -> dict[str, int
     return dict(fixed)
 
 
-def _possible(model: LoadedModel, s: Setting, given: Mapping[str, int | bool], timeout_s: float) -> bool | None:
-    """Is there a state in which all that is assumed of the action holds? True if one was found at some sizes, False if
-    there is none at any, None if neither is known."""
+def possible(model: LoadedModel, action: str, given: Mapping[str, int | bool], timeout_s: float) -> bool | None:
+    """Is there a state in which all that is assumed of the start or the action holds? True if one was found at
+    some sizes, False if there is none at any, None if neither is known."""
     budget = Budget(timeout_s)
 
     def asked(sizes: Mapping[str, int | bool]) -> Reply:
-        nothing = lambda action, claim: False  # noqa: E731
-        if s.name == START:
-            at = obligations.start(model, sizes, nothing)
-        else:
-            at = obligations.of_action(model, s.action, sizes, nothing)
+        at = obligations.setting(model, action, sizes, lambda action, claim: False)
         return budget.ask([*at.assumptions(), *at.not_empty], timeout_s / LARGEST)
 
     for sizes in counterexample.every_size(model, given):

@@ -194,9 +194,7 @@ def _proved(p: ProofResult) -> list[Section]:
     facts = [("obligations", Cell(p.summary()))]
     facts += [("held", Cell(sizes_text(p.fixed)))] if p.fixed else []
     facts += [("explored first", Cell(p.explored))] if p.explored else []
-    facts += [("vacuous", Cell(f"{a}: no state satisfies every claim and its guard", "bad")) for a in p.vacuous]
-    none = "no state was found that satisfies every claim and its guard"
-    facts += [("vacuous?", Cell(f"{a}: {none}", "unknown")) for a in p.unseen]
+    facts += _vacuous(p)
     only = ", ".join(words(c) for c in p.explored_only)
     facts += [("not proved here", Cell(f"{only}: exploring decides leads-to claims and witnesses"))] if only else []
     facts += [("asked for", Cell(", ".join(words(c) for c in p.asked)))] if p.asked else []
@@ -215,6 +213,14 @@ def _proved(p: ProofResult) -> list[Section]:
     return out
 
 
+def _vacuous(p: ProofResult | BoundedResult) -> list[tuple[str, Cell]]:
+    none = "no state was found that satisfies every claim and its guard"
+    return [
+        *(("vacuous", Cell(f"{a}: no state satisfies every claim and its guard", "bad")) for a in p.vacuous),
+        *(("vacuous?", Cell(f"{a}: {none}", "unknown")) for a in p.unseen),
+    ]
+
+
 def _only_some(p: ProofResult) -> str:
     if not p.asked:
         return "not every obligation was asked for"
@@ -222,14 +228,16 @@ def _only_some(p: ProofResult) -> str:
 
 
 def _bounded(b: BoundedResult) -> list[Section]:
-    mood: Mood = "plain" if b.outcome == "complete" else "bad" if b.outcome == "violation" else "unknown"
+    moods: dict[str, Mood] = {"complete": "plain", "violation": "bad", "vacuous": "bad", "unknown": "unknown"}
     said = {
         "complete": f"searched: no claim is broken within {count(b.steps, 'step')}",
         "violation": "a claim is broken",
-        "unknown": f"the solver gave up after {count(b.reached, 'step')}",
+        "vacuous": "vacuous: there is no first state",
+        "unknown": b.not_known,
     }[b.outcome]
-    facts = (("sizes", Cell(sizes_text(b.sizes) or "arbitrary")), ("time", Cell(duration(b.seconds))))
-    return [Section(b.model, Cell(said, mood), facts=facts), *(_trace(b.trace) if b.trace is not None else ())]
+    sizes, took = ("sizes", Cell(sizes_text(b.sizes) or "arbitrary")), ("time", Cell(duration(b.seconds)))
+    section = Section(b.model, Cell(said, moods[b.outcome]), facts=(sizes, *_vacuous(b), took))
+    return [section, *(_trace(b.trace) if b.trace is not None else ())]
 
 
 # ---- recorded traces -------------------------------------------------------------------------------------------------
