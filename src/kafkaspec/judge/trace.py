@@ -69,15 +69,17 @@ def _loaded(line: bytes) -> Any:
     except orjson.JSONDecodeError as e:
         if "infinity" not in e.msg:  # as its version says it
             raise
-        return orjson.loads(_TEXT_OR_NUMBER.sub(_within_doubles, line))
+    return orjson.loads(_within_doubles(line))
 
 
-def _within_doubles(found: re.Match[bytes]) -> bytes:
-    """A string or number, or as many bytes of a smaller number: an error tells the column."""
-    token = found[0]
-    if token.startswith(b'"') or not math.isinf(float(token)):
-        return token
-    return (b"-1e308" if token.startswith(b"-") else b"1e308").ljust(len(token))
+def _within_doubles(line: bytes) -> bytearray:
+    """The line with as many bytes of a smaller number for each that is beyond: an error tells the column."""
+    out = bytearray(line)
+    for found in _TEXT_OR_NUMBER.finditer(line):
+        token = found[0]
+        if not token.startswith(b'"') and math.isinf(float(token)):
+            out[slice(*found.span())] = (b"-1e308" if token.startswith(b"-") else b"1e308").ljust(len(token))
+    return out
 
 
 def is_deep(value: Json) -> bool:
