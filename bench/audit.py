@@ -3,7 +3,8 @@
 python bench/audit.py make FOLDER BYTES --batch 100 --codec none
 python bench/audit.py headers FOLDER       headers and CRCs alone
 python bench/audit.py records FOLDER       every record decoded, no check
-python bench/audit.py bytes FOLDER         read() alone, through the same buffer; --crc: CRC-32C of all that is read too
+python bench/audit.py bytes FOLDER         read() alone, through the same buffer; --crc: and CRC-32C of all of it;
+                                           --mapped: that of the mapped files, without read()
 python bench/audit.py write                records from Python lists to batches in memory
 """
 
@@ -121,18 +122,23 @@ def read(folder: Path, deep: bool) -> dict[str, float]:
     return {"records": records, "batches": batches, "bytes": size, "seconds": time.perf_counter() - started}
 
 
-def read_bytes(folder: Path, crc: bool) -> dict[str, float]:
+def read_bytes(folder: Path, crc: bool, mapped: bool) -> dict[str, float]:
     """Every segment's bytes, as the scan reads them, and nothing is looked for: what bounds it."""
     memory = np.empty(scan.BUFFER, np.uint8)
-    checksum, table = (kernels.reader(False).functions["checksum"] if crc else None), kernels.crc_table()
-    started, size = time.perf_counter(), 0
+    checksum, table = (kernels.reader(False).functions["checksum"] if crc or mapped else None), kernels.crc_table()
+    started, cpu, size = time.perf_counter(), time.process_time(), 0
     for path in sorted(folder.glob("*.log")):
+        if mapped and checksum is not None:
+            content = np.memmap(path, np.uint8, "r")
+            size += content.size
+            checksum(table.ctypes.data, 0, content.ctypes.data, content.size)
+            continue
         with path.open("rb", buffering=0) as f:
             while got := f.readinto(memory.data):
                 size += got
                 if checksum is not None:
                     checksum(table.ctypes.data, 0, memory.ctypes.data, got)
-    return {"bytes": size, "seconds": time.perf_counter() - started}
+    return {"bytes": size, "seconds": time.perf_counter() - started, "cpu_s": time.process_time() - cpu}
 
 
 def write(batches: Sequence[int] = (1, 10, 100, 1000), records: int = 1_000_000) -> dict[str, float]:
@@ -161,13 +167,14 @@ def main() -> None:
     p.add_argument("--batch", type=int, default=100, help="records a batch (100)")
     p.add_argument("--codec", choices=compression.CODEC_IDS, default="none")
     p.add_argument("--crc", action="store_true")
+    p.add_argument("--mapped", action="store_true")
     o = p.parse_args()
     if o.what == "make":
         found: dict[str, float] | dict[str, int] = make(o.folder, o.bytes, o.batch, o.codec)
     elif o.what == "write":
         found = write()
     elif o.what == "bytes":
-        found = read_bytes(o.folder, o.crc)
+        found = read_bytes(o.folder, o.crc, o.mapped)
     else:
         found = read(o.folder, o.what == "records")
     print(json.dumps(found))
