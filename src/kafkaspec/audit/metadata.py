@@ -23,6 +23,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, open_regular
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.common.scan import read_segment
+from kafkaspec.impl.management.checkpoints import LONG_BITS, parse_integer
 from kafkaspec.impl.storage.batch import Batch, Malformed
 from kafkaspec.spec.common.record_format import CONTROL
 
@@ -69,8 +70,7 @@ class Topics:
 
         def number(name: str) -> int | None:
             text = said(name)
-            text = "" if text is None else text.strip()
-            return int(text) if text.isdecimal() and len(text) < 20 else None
+            return None if text is None else parse_integer(text.strip(), LONG_BITS)
 
         config = TopicConfig(
             cleanup_policy=said("cleanup.policy"),
