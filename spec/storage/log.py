@@ -674,6 +674,10 @@ def close_and_reopen(
     "LDR-9 the log does not end below its start",
 )
 @require(lambda state: one_behind_another(on_disk(state)), "LOG-50 what was stranded lies apart from what is new")
+@require(
+    lambda state, recovery_point: contents.shut_or_recovered(state, recovery_point),
+    "LOG-50 a segment that was active when it was stranded is recovered",
+)
 @require(lambda last_shutdown_clean: not last_shutdown_clean, "LOG-43 a crash leaves no marker of a clean stop")
 @require(lambda state, recovery_point: recovery_point <= state.recovery_point, "LOG-35 it was checkpointed before")
 @require(
