@@ -113,6 +113,10 @@ class AboveLogEnd(LogError):
     """The high watermark may not be there (LOG-16)."""
 
 
+class BelowTheActiveSegment(LogError):
+    """A segment may not begin there (LOG-6)."""
+
+
 class OtherTopic(LogError):
     """A log has another topic's id (LOG-45)."""
 
@@ -563,6 +567,8 @@ class UnifiedLog:
     def _roll(self, expected: int) -> int:
         """[LOG-6, LOG-7]"""
         base, old = max(expected, self.log_end), self.active
+        if base < old.base_offset:
+            raise BelowTheActiveSegment(f"a segment from {base} on, below that from {old.base_offset} on")
         if old.base_offset == base:
             assert old.size == 0, "a roll onto a segment with batches"
             self._replace(old, base)
@@ -894,8 +900,7 @@ class UnifiedLog:
 
     def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
         """[LOG-14]"""
-        with self._disk_errors():
-            self.epochs.assign(epoch, offset)
+        self.epochs.assign(epoch, offset)
 
     def close(self) -> None:
         """[LOG-42, LOG-44]"""

@@ -103,6 +103,7 @@ class Driver(ByName):
         impl.CorruptBatch: changes.CORRUPT,
         CorruptRecord: changes.CORRUPT_END,
         impl.OtherTopic: changes.OTHER_TOPIC,
+        impl.BelowTheActiveSegment: changes.BELOW_THE_ACTIVE,
         impl.AboveLogEnd: spec.ABOVE_THE_END,
         impl.OffsetOutOfRange: reading.NOT_IN_THE_LOG,
         IllegalArgument: reading.NEGATIVE_SIZE,

@@ -46,6 +46,7 @@ from kafkaspec.spec.storage import leader_epochs, producer_state
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned
 from kafkaspec.spec.storage.log_parts import contents, reading
 from kafkaspec.spec.storage.log_parts.changes import (
+    BELOW_THE_ACTIVE,
     CORRUPT_END,
     ERRORS,
     NOT_FROM_ZERO,
@@ -61,6 +62,7 @@ from kafkaspec.spec.storage.log_parts.changes import (
     high_watermark_set,
     is_batch,
     is_readable,
+    may_roll,
     of_producer,
     replicated,
     retained,
@@ -130,9 +132,10 @@ clause(
 
 clause(
     """LOG-22: The log start is at most the last stable offset, that at most the high watermark, that at most the log
-    end; the recovery point is at most the log end. It is so as long as the log start and the high watermark stand
-    between batches: within one LOG-18 can take the high watermark and the last stable offset below the log start. A
-    truncation that fails (LOG-37) leaves a high watermark above the log end. [{BOUNDS}; KAFKA-9491, KAFKA-12153]""",
+    end; the recovery point is at most the log end, but where a refused append has left a roll above it (LOG-9). It is
+    so as long as the log start and the high watermark stand between batches: within one LOG-18 can take the high
+    watermark and the last stable offset below the log start. A truncation that fails (LOG-37) leaves a high watermark
+    above the log end. [{BOUNDS}; KAFKA-9491, KAFKA-12153]""",
 )
 
 
@@ -189,7 +192,6 @@ machine: Machine[Log] = Machine("log", initial, observe)
 
 # ---- rolling ---------------------------------------------------------------------------------------------------------
 @machine.operation("roll", "LOG-6", "LOG-7", "LOG-37")
-@in_service
 @keeps_order
 @keeps_segments
 @ensure(lambda state, result: result.state.log_end == state.log_end, "LOG-6 the log end stays")
@@ -199,6 +201,10 @@ machine: Machine[Log] = Machine("log", initial, observe)
 )
 def roll(state: Log, fail_at: Literal["roll"] | None = None) -> Step[Log, int]:
     """A new active segment: its base offset."""
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
+    if not may_roll(state, 0):
+        return Step(state, BELOW_THE_ACTIVE)
     after = rolled(state, 0, fail_at)
     return Step(after, OUT_OF_SERVICE if after.offline else after.active.base_offset)
 
@@ -242,10 +248,11 @@ def append_as_leader(
     LOG-2: A leader gives the records of a client's batch the offsets from the log end on, and the batch its own leader
     epoch. A batch whose base offset is not 0 is refused. [{APPENDING}; {UNIFIED_LOG}]
 
-    LOG-3: A leader refuses a batch larger than max.message.bytes before anything else happens. [{UNIFIED_LOG}]
+    LOG-3: A leader refuses a batch larger than max.message.bytes before it assigns offsets or epochs. [{UNIFIED_LOG}]
 
     LOG-8: A client's batch that repeats a retained one (PSM-2) is not appended. The answer has the offsets of the batch
-    that is there, and its timestamp as log append time. [{APPENDING}; {UNIFIED_LOG}]
+    that is there, and its timestamp as log append time. Leader epochs are assigned by then, and the log may have
+    rolled. [{APPENDING}; {UNIFIED_LOG}]
     """
     guard = 0
     if transactional:
@@ -317,7 +324,7 @@ def append_as_follower(
 @require(apart, "LOG-11 batches that a leader can have")
 @require(
     lambda state, leader_epoch, batches: is_readable(state, leader_epoch, batches),
-    "LOG-12 what is passed over is not damaged, where the append is refused for its offsets",
+    "LOG-12 no batch that is passed over, or behind one out of order, is damaged where the offsets are refused",
 )
 @require(
     lambda state, batches: epochs_hold(state, batches), "LOG-11 a producer's epochs do not fall from batch to batch"
@@ -369,7 +376,6 @@ def flush_metadata_file(state: Log) -> Log:
 
 # ---- high watermark, log start, epochs -------------------------------------------------------------------------------
 @machine.operation("updateHighWatermark", "LOG-15")
-@in_service
 @keeps_order
 @ensure(
     lambda state, offset, result: result.result == min(max(offset, state.log_start), state.log_end),
@@ -442,7 +448,6 @@ def maybe_increment_log_start_offset(
 
 
 @machine.operation("assignEpochStartOffset", "LOG-14")
-@in_service
 @require(lambda state, offset: offset == state.log_end, "LOG-14 a leader begins at its log end")
 @ensure(lambda result: leader_epochs.rising(result.epochs), "LOG-14 epochs rise")
 def assign_epoch_start_offset(state: Log, leader_epoch: LeaderEpoch, offset: Offset) -> Log:
@@ -503,7 +508,6 @@ def truncate_to(
 
 
 @machine.operation("truncateFullyAndStartAt", "LOG-30", "LOG-22", "LOG-37", "LOG-50", "LOG-51")
-@in_service
 @require(
     lambda offset, log_start_offset: log_start_offset is None or log_start_offset <= offset,
     "LOG-22 the log does not end below its start",
@@ -528,6 +532,8 @@ def truncate_fully_and_start_at(
     given offset, which is its high watermark, and begins there, or at the log start that was given. The new segment is
     there before the last old one goes. [{LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-9491]
     """
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
     return truncated_fully(state, offset, log_start_offset, fail_at)
 
 
@@ -560,9 +566,9 @@ def flush(state: Log, force_flush_active_segment: bool, fail_at: Literal["flush"
     """All of the log outlives a crash.
 
     LOG-35: The recovery point is the offset below which everything was flushed. It rises by a flush alone, after it, to
-    the log end or to where a roll began a segment; and with a log start above it, for what is below is not needed. It
-    falls to where the log is cut. A stop that is not clean leaves it as it was checkpointed. [{BOUNDS}; {LOCAL_LOG};
-    KAFKA-10101]
+    the log end or to where a roll began a segment; by a load after a clean stop, to the log end; and with a log start
+    above it, for what is below is not needed. It falls to where the log is cut. A stop that is not clean leaves it as
+    it was checkpointed. [{BOUNDS}; {LOCAL_LOG}; KAFKA-10101]
     """
     if state.offline:
         return Step(state, OUT_OF_SERVICE)
@@ -582,8 +588,7 @@ def advance(state: Log, ms: Delay) -> Log:
 
 
 # ---- reads -----------------------------------------------------------------------------------------------------------
-@machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-25", "LOG-26")
-@in_service
+@machine.operation("read", "LOG-21", "LOG-23", "LOG-24", "LOG-18", "LOG-25", "LOG-26", "LOG-37")
 @keeps_order
 @ensure(
     lambda state, offset, result: isinstance(result.result, Refused) or offset <= state.log_end,
@@ -625,8 +630,8 @@ def fetch_offset_by_timestamp(state: Log, timestamp: Target) -> TimestampAndOffs
 @an_id
 @in_service
 @require(
-    lambda state, log_start_offset: state.segments[0].base_offset <= log_start_offset <= state.active.next_offset,
-    "LDR-9 the log start that was checkpointed lies in the log",
+    lambda state, log_start_offset: log_start_offset <= state.active.next_offset,
+    "LDR-9 the log does not end below its start",
 )
 @require(lambda last_shutdown_clean: last_shutdown_clean, "LOG-42 a stop with a marker of it")
 @require(lambda torn_bytes: torn_bytes == 0, "LOG-42 a clean stop loses nothing")
@@ -644,7 +649,8 @@ def close_and_reopen(
     disk refuses an effect of the close, it is not loaded.
 
     LOG-42: A log that is closed takes a producer snapshot at its end. Loaded again it has the same batches and epochs,
-    ends behind its last batch (a log that was cut within a batch ended above), has its producers from the snapshot, and
+    ends behind its last batch (a log that was cut within a batch ended above), or where an active segment without one
+    begins, has its producers from the snapshot, and
     a recovery point at the log end; the high watermark is the log start until somebody says another one. [{CHAPTER},
     'Crash recovery & startup: LogLoader'; {UNIFIED_LOG}]
     """
@@ -664,10 +670,6 @@ def close_and_reopen(
 @reveals("LOG-14", "LOG-35", "LOG-50", "LOG-51")
 @replayable
 @require(
-    lambda state, log_start_offset: on_disk(state).segments[0].base_offset <= log_start_offset,
-    "LDR-9 the log start that was checkpointed lies in the log",
-)
-@require(
     lambda state, torn_bytes, log_start_offset: (
         contents.torn(on_disk(state).active, torn_bytes).next_offset >= log_start_offset
     ),
@@ -679,11 +681,6 @@ def close_and_reopen(
     "LOG-50 a segment that was active when it was stranded is recovered",
 )
 @require(lambda last_shutdown_clean: not last_shutdown_clean, "LOG-43 a crash leaves no marker of a clean stop")
-@require(lambda state, recovery_point: recovery_point <= state.recovery_point, "LOG-35 it was checkpointed before")
-@require(
-    lambda state: all(s.batches for s in on_disk(state).segments[:-1]),
-    "LOG-43 the segments before the active one have batches",
-)
 @require(
     lambda state, torn_bytes, recovery_point: contents.recoveries_fit(on_disk(state), torn_bytes, recovery_point),
     "LOG-43 the indexes have room for what recovery reads",

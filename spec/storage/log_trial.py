@@ -143,7 +143,8 @@ def _points(log: Log) -> list[int]:
             [
                 log.recovery_point,
                 log.log_start,
-                *(s.base_offset for s in log.segments if s.base_offset <= log.recovery_point),
+                *(s.base_offset for s in log.segments),
+                log.log_end,
             ]
         )
     )
@@ -217,8 +218,8 @@ machine.candidates |= {
     "truncateTo:offset": lambda s: [s.log_end, *(_offsets(s)[4:] if _grown(s) else ())],
     "truncateFullyAndStartAt:offset": lambda s: [s.log_end + 5, s.log_start, s.log_end] if _grown(s) else [],
     "log_start_offset": lambda s: [s.log_start, None, s.segments[0].base_offset],
-    "closeAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset] if _grown(s) else [],
-    "crashAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset] if _grown(s) else [],
+    "closeAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset, 0] if _grown(s) else [],
+    "crashAndReopen:log_start_offset": lambda s: [s.log_start, s.segments[0].base_offset, 0] if _grown(s) else [],
     "recovery_point": _points,
     "last_shutdown_clean": lambda _: [True, False],
     "torn_bytes": _torn,

@@ -7,12 +7,12 @@ import json
 import random
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import pytest
@@ -101,6 +101,16 @@ THREE = [KeyValue("a", "1"), KeyValue("b", "2"), KeyValue("c", "3")]
 LONG = [KeyValue("k", "v" * 400)]
 
 
+def sent(base: int, producer: int, sequence: int, records: Sequence[KeyValue] = A, **more: Any) -> BatchToReplicate:
+    """A batch of a leader; of no producer, with -1."""
+    epoch = 0 if producer >= 0 else -1
+    return BatchToReplicate(base, 0, records, 0, producer, epoch, sequence, **more)
+
+
+def sent_marker(base: int, producer: int, kind: Literal["abort", "commit"]) -> BatchToReplicate:
+    return BatchToReplicate(base, 0, (), 0, producer, 0, kind=kind)
+
+
 class History:
     """A log of the spec, call by call, and the implementation beside it."""
 
@@ -132,6 +142,9 @@ class History:
     def follower(self, base: int, records: list[KeyValue] = A, **more: Any) -> Any:
         numbers = {"base_offset": base, "leader_epoch": 0, "batch_leader_epoch": 0, "timestamp": 1_000_000}
         return self("appendAsFollower", **numbers | {"records": records} | more)
+
+    def fetched(self, *batches: BatchToReplicate) -> Any:
+        return self("appendBatchesAsFollower", leader_epoch=0, batches=batches)
 
     def read(self, offset: int, isolation: str = "LOG_END", length: int = 1000, one: bool = True) -> Any:
         return self("read", offset=offset, max_length=length, isolation=isolation, min_one_message=one)
@@ -579,12 +592,12 @@ def test_the_largest_timestamp_is_that_of_the_records() -> None:
     assert log.fetch_offset_by_timestamp(6) == (1_000_000, 0, 0)
 
 
-EFFECTS = {"topicId": 0, "epochs": 0, "roll": 0, "snapshot": 0, "bytes": 0, "txnIndex": 2, "flush": 2}
+EFFECTS = ("topicId", "epochs", "roll", "snapshot", "bytes", "txnIndex", "flush")
 
 
 @pytest.mark.clause("LOG-37")
-@pytest.mark.parametrize(("effect", "more"), EFFECTS.items())
-def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: int) -> None:
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str) -> None:
     h = History(segment_bytes=140, flush_messages=1)
     h.leader(producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     h("assignTopicId", topic_id="jpgNOlw2QPyNuJQPDpnMMA")
@@ -594,10 +607,53 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str, more: 
     assert (h.log.log_end > before) == (effect in ("txnIndex", "flush"))
     assert h.leader().clause == "LOG-37"
     assert h("flush", force_flush_active_segment=False).clause == "LOG-37"
-    assert h.outside("updateHighWatermark", offset=0).clause == "LOG-37"
+    assert h("roll").clause == "LOG-37"
+    assert h("truncateFullyAndStartAt", offset=9).clause == "LOG-37"
+    assert h("read", offset=0, max_length=100, isolation="LOG_END", min_one_message=True).clause == "LOG-37"
+    assert h("updateHighWatermark", offset=h.log.log_end) == h.log.log_end
+    h("assignEpochStartOffset", leader_epoch=9, offset=h.log.log_end)
+    assert h.log.epochs_file is not None
+    assert h.log.epochs_file[-1] == (9, h.log.log_end)
     h("crashAndReopen", log_start_offset=0, recovery_point=0)
+    assert not isinstance(h.leader(leader_epoch=9), Refused)
+
+
+@pytest.mark.clause("LOG-9")
+def test_verifications_end_though_the_append_is_refused() -> None:
+    """As Kafka 4.3.0: the sequence of the batch that comes next is not compared with that of the verification."""
+    h = History(max_message_bytes=200)
+    one: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "transactional": True}
+    assert h.leader(LONG, base_sequence=0, **one).clause == "LOG-3"
+    h.fetched(sent(0, 2, 0, kind="transactional"))
+    refused = h.fetched(sent(1, 1, 0, kind="transactional"), sent(2, 2, 1))
+    assert refused.clause == "PSM-9"
+    assert not isinstance(h.leader(base_sequence=5, **one), Refused)
+
+
+@pytest.mark.clause("LOG-6")
+@pytest.mark.clause("LOG-9")
+@pytest.mark.clause("LOG-22")
+def test_a_segment_above_the_log_end_that_a_refused_append_has_left() -> None:
+    """As Kafka 4.3.0: nothing can be appended any more until the log is cut, or loaded again."""
+    h = History(segment_bytes=600)
+    h.fetched(sent(0, 1, 0, LONG, kind="transactional"))
+    assert h.fetched(sent(100, 1, 1, LONG)).clause == "PSM-9"
+    assert [s.base_offset for s in h.log.segments] == [0, 100]
+    assert (h.log.log_end, h.log.recovery_point) == (1, 100)
+    for refused in (h("roll"), h.leader(), h.fetched(sent(1, -1, -1))):
+        assert refused.clause == "LOG-6"
+    h("crashAndReopen", log_start_offset=0, recovery_point=1)
+    assert h.log.log_end == 100
     assert not isinstance(h.leader(), Refused)
-    assert more in (0, 2)
+
+
+@pytest.mark.clause("LOG-10")
+def test_two_markers_in_one_append() -> None:
+    """The transaction that the second one ends is open at the first."""
+    h = History()
+    h.fetched(sent(0, 1, 0, kind="transactional"), sent(1, 2, 0, kind="transactional"))
+    h.fetched(sent_marker(2, 2, "abort"), sent_marker(3, 1, "commit"))
+    assert [a.last_stable_offset for a in h.log.active.aborted] == [0]
 
 
 @pytest.mark.clause("LOG-37")
@@ -947,12 +1003,9 @@ def test_a_crash_before_any_write_loses_nothing_below_the_recovery_point() -> No
                 point = log.recovery_point
         except Crashed:
             point = log.recovery_point if log is not None else 0
-        start = log.log_start if log is not None else 0
         for left in (disk.lose(), disk.crash(lambda _: True, lambda f: f.content)):
-            again = opened(left, clean=False, recovery_point=min(point, start), log_start=0)
-            assert (again.log_end >= min(point, again.log_end) and again.log_end >= (point if point <= 4 else 4)) or (
-                again.log_end < point and log is None
-            )
+            again = opened(left, clean=False, recovery_point=point, log_start=0)
+            assert again.log_end >= point
             found = keys(again)
             assert found == [f"k{n}" for n in range(again.log_start, again.log_end)]
 

@@ -7,7 +7,7 @@ UnifiedLog and LocalLog, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import dropwhile, pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from kafkaspec.contract.clauses import ONE_CALL, not_modelled, states
@@ -15,7 +15,7 @@ from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.spec.common import producers
 from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
-from kafkaspec.spec.common.kafka import INT_MAX, NO_TIMESTAMP, STORAGE_EXCEPTION
+from kafkaspec.spec.common.kafka import INT_MAX, KAFKA_EXCEPTION, LONG_MAX, NO_TIMESTAMP, STORAGE_EXCEPTION
 from kafkaspec.spec.common.producers import EndedTransaction
 from kafkaspec.spec.common.segment_contents import IndexState, Segment, inactive, indexed, placed, room
 from kafkaspec.spec.storage import producer_state
@@ -61,6 +61,7 @@ CORRUPT = Refused("LOG-13", f"{ERRORS}.CorruptRecordException")
 OUT_OF_SERVICE = Refused("LOG-37", STORAGE_EXCEPTION)
 OTHER_TOPIC = Refused("LOG-45", f"{ERRORS}.InconsistentTopicIdException")
 CORRUPT_END = Refused("LOG-46", f"{ERRORS}.CorruptRecordException")
+BELOW_THE_ACTIVE = Refused("LOG-6", KAFKA_EXCEPTION)
 
 
 MOST_RECORDS = 1000
@@ -74,8 +75,9 @@ def rolled(log: Log, expected: int, fails: Refusable | None = None) -> Log:
     before it gets its last time entry and trimmed indexes (SEG-10). The log end stays, and its place is in the new
     segment. Then the producers are taken to be up to there, and a snapshot is taken, which is not flushed; then the
     high watermark is looked at (LOG-17). What is before the new segment, snapshot included, is flushed later, by the
-    scheduler, and the recovery point rises to the new base offset then. [{ROLLING}; {LOCAL_LOG}; {UNIFIED_LOG};
-    KAFKA-6683]
+    scheduler, and the recovery point rises to the new base offset then. Where a refused append has left a segment that
+    begins above that (LOG-9), a roll is refused, and so is each append that needs one, until the log is cut or loaded
+    again. [{ROLLING}; {LOCAL_LOG}; {UNIFIED_LOG}; KAFKA-6683]
 
     LOG-7: An active segment that is empty and begins where the new one would is replaced: its files get the suffix
     .deleted before the new ones are made, and it takes no other segment with it. It comes to that if an index has no
@@ -96,6 +98,11 @@ def rolled(log: Log, expected: int, fails: Refusable | None = None) -> Log:
         return replace(after, offline=True)
     after = high_watermark_within(replace(after, producers=take_snapshot(after.producers)))
     return flushed(after, base)
+
+
+def may_roll(log: Log, expected: int) -> bool:
+    """Whether a new segment would not begin below the active one."""
+    return max(expected, log.log_end) >= log.active.base_offset
 
 
 def flushed(log: Log, offset: int) -> Log:
@@ -134,9 +141,11 @@ def failed(log: Log) -> Step[Log, Any]:
 
     LOG-37: If the disk refuses an effect, the call ends there with a storage error: what was done before it stays, and
     nothing that comes after it is done. So the log end rises only over batches that were written, and what was written
-    when the transaction index could not be is in the log, though the producer state does not count it. The directory is
-    out of service from then on: whatever reads or writes files is refused, until a process loads the log again.
-    [{FAILURES}; {UNIFIED_LOG}]
+    when the transaction index could not be is in the log, though the producer state does not count it, and its
+    transaction stays undecided. The directory is
+    out of service from then on: appends, reads, rolls, truncations, flushes and deletions are refused until a process
+    loads the log again. The high watermark still moves, and leader epochs are still assigned. [{FAILURES};
+    {UNIFIED_LOG}]
     """
     return Step(replace(log, offline=True), OUT_OF_SERVICE)
 
@@ -153,11 +162,13 @@ def appended(
 
     LOG-9: The producer state is asked for each batch with a producer id, as PSM says for the origin of the append. If
     it refuses one, nothing of the append is written; but the leader epochs stay, and so does a segment that was rolled
-    for it. [{APPENDING}; {UNIFIED_LOG}]
+    for it, even one above the log end; and the verifications that its transactional batches before that ended are
+    ended. [{APPENDING}; {UNIFIED_LOG}]
 
     LOG-10: A marker that ends an aborted transaction is entered in the transaction index of the segment that it was
-    written to, with the first offset of the first transaction of another producer that is still open after the whole
-    append, or without one the offset behind the marker (PSM-16). [{APPENDING}; {UNIFIED_LOG}]
+    written to, with the first offset of the first transaction of another producer that is open at that marker, or
+    without one the offset behind the marker (PSM-16). Open are all that the append has begun by its end, and those that
+    a later marker of it ends. [{APPENDING}; {UNIFIED_LOG}]
 
     LOG-14: Each batch's leader epoch and base offset are assigned to the leader epochs (LEC-2), and in their file
     (LEC-4), before anything of the append is written. [{APPENDING}; {UNIFIED_LOG}; KIP-101]
@@ -174,6 +185,8 @@ def appended(
     if size > log.config.segment_bytes:
         return Step(log, BATCH_TOO_LARGE)
     log, rolling = rolls(log, new)
+    if rolling and not may_roll(log, new[0].base_offset):
+        return Step(log, BELOW_THE_ACTIVE)
     if rolling:
         log = rolled(log, new[0].base_offset, fails)
         if log.offline:
@@ -182,15 +195,14 @@ def appended(
     for b in new:
         state, outcome = contents.append_to_producers(state, b, origin, version, guard)
         if isinstance(outcome, Refused):
-            return Step(log, outcome)
+            return Step(with_verifications(log, state), outcome)
         if isinstance(outcome, EndedTransaction):
             ended.append(outcome)
         elif outcome is not None:
             _, _, first, last, timestamp = outcome["duplicate"]
             return Step(log, info(log, first, last, said.max_timestamp, said.valid_bytes, None, timestamp))
     if fails == "bytes":
-        known = state.verifications
-        return failed(replace(log, producers=replace(log.producers, verifications=known)))
+        return failed(with_verifications(log, state))
     log = high_watermark_within(
         replace(log.with_active(with_batches(log.active, new)), log_end=new[-1].last_offset + 1)
     )
@@ -202,8 +214,9 @@ def appended(
             f for f, i in (*opened, *((x.first_offset, x.producer_id) for x in ended[n + 1 :])) if i != e.producer_id
         ]
         entry = AbortedTransaction(e.producer_id, e.first_offset, e.last_offset, min(others, default=e.last_offset + 1))
-        if e.is_aborted and fails == "txnIndex":
-            return failed(replace(log, producers=replace(state, end=at)))
+        if e.is_aborted and fails == "txnIndex":  # what is not in the index stays undecided
+            undecided = {x.first_offset: state.ended[x.first_offset]._replace(last_offset=LONG_MAX) for x in ended[n:]}
+            return failed(replace(log, producers=replace(state, end=at, ended={**state.ended, **undecided})))
         if e in aborted:
             log = log.with_active(replace(log.active, aborted=(*log.active.aborted, entry)))
             log = replace(log, indexed=log.indexed | {log.active.base_offset})
@@ -213,6 +226,11 @@ def appended(
             return failed(log)
         log = flushed(log, log.log_end)
     return Step(log, said)
+
+
+def with_verifications(log: Log, state: producers.State) -> Log:
+    """With those that are left when nothing is written: they are ended when the batches are looked at."""
+    return replace(log, producers=replace(log.producers, verifications=state.verifications))
 
 
 def with_batches(active: Segment, new: Sequence[Batch]) -> Segment:
@@ -249,9 +267,12 @@ def apart(batches: Sequence[BatchToReplicate]) -> bool:
 
 
 def is_readable(log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate]) -> bool:
-    """Whether batches that begin below the log end can be named: Kafka's message has offsets of all that came."""
-    passed_over = dropwhile(lambda b: b.leader_epoch <= leader_epoch, batches)
-    return batches[0].base_offset >= log.log_end or not any(b.damaged for b in passed_over)
+    """Whether batches that are refused for their offsets can be named: Kafka's message has offsets of all that came."""
+    taken = list(takewhile(lambda b: b.leader_epoch <= leader_epoch, batches))
+    last = [batch_of(b).last_offset for b in taken]
+    in_order = next((n for n in range(1, len(last)) if last[n] <= last[n - 1]), len(taken))
+    refused = in_order < len(taken) or batches[0].base_offset < log.log_end
+    return not refused or not any(b.damaged for b in batches[in_order:])
 
 
 def epochs_hold(log: Log, batches: Sequence[BatchToReplicate]) -> bool:

@@ -266,8 +266,9 @@ def place_of(log: Log, offset: int) -> Mark | None:
 
     LOG-18: The place of an offset is looked up when it is first needed: it is the place of the batch that holds it, or
     of the next batch above it, and from then on it stands for that batch's base offset. A high watermark or first
-    unstable offset within a batch is so moved back to where the batch begins, even below the log start. The place of
-    the log end is the end of the active segment; an offset below the first segment or above the log end has none.
+    unstable offset within a batch is so moved back to where the batch begins, even below the log start. In a
+    hole it moves up to the next batch, or to the log end if there is none. The place of the log end is the end of the
+    active segment; an offset below the first segment or above the log end has none.
     [LogSegment.read and {UNIFIED_LOG}; 3.9.1 keeps the offset]
     """
     first = log.floor(offset)

@@ -15,7 +15,7 @@ from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, NO_TIMESTAMP
 from kafkaspec.spec.common.segment_contents import place
 from kafkaspec.spec.storage import segment, transaction_index
 from kafkaspec.spec.storage.log_parts import contents
-from kafkaspec.spec.storage.log_parts.changes import ERRORS
+from kafkaspec.spec.storage.log_parts.changes import ERRORS, OUT_OF_SERVICE
 from kafkaspec.spec.storage.log_parts.contents import Batch, Log, Mark, placed_high_watermark, placed_last_stable
 from kafkaspec.spec.storage.log_parts.shown import (
     FetchDataInfo,
@@ -58,6 +58,8 @@ def given(
     """
     if offset < state.log_start:
         return Step(state, NOT_IN_THE_LOG)
+    if state.offline:
+        return Step(state, OUT_OF_SERVICE)
     bound, committed = state.end, isolation == "TXN_COMMITTED"
     if isolation == "HIGH_WATERMARK":
         state = placed_high_watermark(state)
