@@ -37,7 +37,7 @@ class Killed(Exception):
     """The process ended in the middle of a load."""
 
 
-class Found(NamedTuple):
+class StartResult(NamedTuple):
     """What a start found."""
 
     clean: bool
@@ -142,7 +142,7 @@ class LogDirectory:
             self.disk.flush_directory(self.root)
         return there
 
-    def start(self) -> Found:
+    def start(self) -> StartResult:
         """Load the log. [REC-3, REC-4, REC-5, REC-9, REC-11, REC-12]"""
         clean = self.take_marker()
         point, start, mark = (c.read().get(self.partition, 0) for c in (self.points, self.starts, self.marks))
@@ -152,7 +152,7 @@ class LogDirectory:
             clean=clean, recovery_point=point, log_start=start,
         )  # fmt: skip
         self.log = log
-        found = Found(clean, log.log_start, log.recovery_point, log.log_end)
+        found = StartResult(clean, log.log_start, log.recovery_point, log.log_end)
         log.update_high_watermark(mark)
         return found
 

@@ -92,15 +92,15 @@ class Driver(ByName):
         self.disk = SimulatedDisk(names, dict(names))
         self._open()
 
-    def start(self) -> spec.Loaded:
+    def start(self) -> spec.LoadedLog:
         self._open()
-        return spec.Loaded(*self.subject.start())
+        return spec.LoadedLog(*self.subject.start())
 
     def start_interrupted(self, segments: int) -> int:
         self._open()
         loaders: list[impl.RecoveringLoader] = []
 
-        class Interrupted(impl.RecoveringLoader):
+        class InterruptedLoader(impl.RecoveringLoader):
             most = segments
 
             def load(self) -> loading.LoadedOffsets:
@@ -108,7 +108,7 @@ class Driver(ByName):
                 return super().load()
 
         class InterruptedLog(self.subject.log_class):  # type: ignore[name-defined, misc]
-            loader_class = Interrupted
+            loader_class = InterruptedLoader
 
         self.subject.log_class = InterruptedLog
         try:

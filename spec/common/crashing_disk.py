@@ -20,7 +20,7 @@ from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.storage.log_loader import Content, LogFile
 
 
-class Stored(NamedTuple):
+class FileOnDisk(NamedTuple):
     """A file: what a reader sees, what was last flushed (None: nothing), and how many of the flushed batches no cut
     has touched since (None: all of them)."""
 
@@ -29,7 +29,7 @@ class Stored(NamedTuple):
     untouched: int | None = None
 
 
-def kept(stored: Stored) -> LogFile:
+def kept(stored: FileOnDisk) -> LogFile:
     """The part of a .log that no power failure takes."""
     assert not isinstance(stored.content, (str, tuple))
     known = stored.flushed if isinstance(stored.flushed, LogFile) else LogFile()
@@ -39,7 +39,7 @@ def kept(stored: Stored) -> LogFile:
 
 
 @states("REC-1")
-def left_of(stored: Stored) -> tuple[Content, ...]:
+def left_of(stored: FileOnDisk) -> tuple[Content, ...]:
     """What a power failure may leave of a file, what was flushed first."""
     content, flushed = stored.content, stored.flushed
     if content == flushed and stored.untouched is None:
@@ -62,14 +62,14 @@ def left_of(stored: Stored) -> tuple[Content, ...]:
 class Undo(NamedTuple):
     """Of one change of names: what stood at each name before it; None: nothing did."""
 
-    before: tuple[tuple[str, Stored | None], ...]
+    before: tuple[tuple[str, FileOnDisk | None], ...]
 
 
 @dataclass(frozen=True)
 class Disk:
     """A directory. `pending`: the changes of names since it was flushed, in their order."""
 
-    stored: Frozen[str, Stored] = Frozen()  # noqa: RUF009
+    stored: Frozen[str, FileOnDisk] = Frozen()  # noqa: RUF009
     pending: tuple[Undo, ...] = ()
 
     @property
@@ -82,7 +82,7 @@ class Disk:
         old = self.stored.get(name)
         certain = content if flushed else None if old is None else old.flushed
         pending = self.pending if old is not None else (*self.pending, Undo(((name, None),)))
-        return Disk(self.stored.with_(name, Stored(content, certain)), pending)
+        return Disk(self.stored.with_(name, FileOnDisk(content, certain)), pending)
 
     def append(self, name: str, content: LogFile) -> Disk:
         """With more in a .log."""
@@ -94,7 +94,7 @@ class Disk:
         n = len(content.batches)
         touched = isinstance(s.flushed, LogFile) and (n < len(s.flushed.batches) or s.flushed.torn)
         untouched = min(n, s.untouched if s.untouched is not None else n) if touched else s.untouched
-        return replace(self, stored=self.stored.with_(name, Stored(content, s.flushed, untouched)))
+        return replace(self, stored=self.stored.with_(name, FileOnDisk(content, s.flushed, untouched)))
 
     def rename(self, old: str, new: str) -> Disk:
         """With another name for a file; what stood there is gone."""
@@ -108,7 +108,7 @@ class Disk:
     def flush(self, name: str) -> Disk:
         """With the file's content safe."""
         return replace(
-            self, stored=self.stored.with_(name, Stored(self.stored[name].content, self.stored[name].content))
+            self, stored=self.stored.with_(name, FileOnDisk(self.stored[name].content, self.stored[name].content))
         )
 
     def flush_names(self) -> Disk:
@@ -119,7 +119,7 @@ class Disk:
         """With a small file replaced in one step, that no power failure undoes: its directory is flushed (CKP-6)."""
         return self.put(name, content, flushed=True).flush_names()
 
-    def undone(self, kept_changes: int) -> Frozen[str, Stored]:
+    def undone(self, kept_changes: int) -> Frozen[str, FileOnDisk]:
         """With the first so many pending changes of names alone."""
         files = dict(self.stored)
         for undo in reversed(self.pending[kept_changes:]):
@@ -131,7 +131,7 @@ class Disk:
         return Frozen(files)
 
     @states("REC-1")
-    def namings(self) -> Iterator[Frozen[str, Stored]]:
+    def namings(self) -> Iterator[Frozen[str, FileOnDisk]]:
         """The names that a power failure may leave: all pending changes, or all but the last, and so on."""
         for n in range(len(self.pending), -1, -1):
             yield self.undone(n)
@@ -158,7 +158,7 @@ class Disk:
 
 def all_flushed(files: Mapping[str, Content]) -> Disk:
     """A disk with these files and nothing else to lose."""
-    return Disk(Frozen({name: Stored(content, content) for name, content in files.items()}))
+    return Disk(Frozen({name: FileOnDisk(content, content) for name, content in files.items()}))
 
 
 def becoming(disk: Disk, files: Mapping[str, Content]) -> Disk:

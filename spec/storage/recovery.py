@@ -24,6 +24,7 @@ from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Few, LeaderEpoch, Offset
 from kafkaspec.spec.common.crashing_disk import Disk, all_flushed, becoming
 from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.management import checkpoints
 from kafkaspec.spec.storage import log_loader
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned, cut_from_end, cut_from_start
 from kafkaspec.spec.storage.log import ABOVE_HIGH_WATERMARK
@@ -44,9 +45,10 @@ from kafkaspec.spec.storage.log_loader import (
     name_of,
     sensible,
 )
+from kafkaspec.spec.storage.log_parts import contents
 from kafkaspec.spec.storage.recovery_parts.broker import (
     Broker,
-    Running,
+    RunningLog,
     bases_of,
     batches_of,
     flushed_batches,
@@ -58,12 +60,9 @@ PREFIX = "REC"
 TITLE = "Recovery"
 
 CHAPTER = "Kafka Internals, ch. 03, 'Crash recovery & startup: LogLoader'"
-BOUNDS = "Kafka Internals, ch. 03, 'Offset boundaries: LSO, LEO, HW, recovery point'"
-FAILURES = "Kafka Internals, ch. 03, 'Failure modes, edge cases & recovery'"
+BOUNDS, FAILURES, LOADER, MANAGER = contents.BOUNDS, contents.FAILURES, log_loader.LOADER, checkpoints.MANAGER
 MANAGING = "Kafka Internals, ch. 04, 'Log Management, Retention & Compaction'"
 DESIGN = "the design notes, 'Implementation', 'Log'"
-LOADER = "LogLoader, Kafka 4.3.0"
-MANAGER = "LogManager, Kafka 4.3.0"
 
 ENDS = (LOG, INDEX, TIME_INDEX)
 BY_THE_SYSTEM = "what a killed process wrote is the operating system's affair"
@@ -98,21 +97,21 @@ NEW: Mapping[str, Content] = {name_of(0, LOG): LogFile(), name_of(0, INDEX): "",
 
 def initial() -> Broker:
     """The broker runs, and its log is new; all of that is on the disk."""
-    return Broker(all_flushed(NEW), log=Running())
+    return Broker(all_flushed(NEW), log=RunningLog())
 
 
 machine: Machine[Broker] = Machine("recovery", initial, observe)
 
 
-def running(state: Broker) -> Running:
+def running(state: Broker) -> RunningLog:
     """The log of a broker that runs."""
     assert state.log is not None
     return state.log
 
 
-def known(state: Broker) -> Running:
+def known(state: Broker) -> RunningLog:
     """The log; a new one if the broker is down: for preconditions, of which any may be asked first."""
-    return state.log or Running()
+    return state.log or RunningLog()
 
 
 is_up = require(lambda state: state.log is not None, "REC-5 the broker runs")
@@ -560,7 +559,7 @@ def ends_early(files: Mapping[str, Content]) -> bool:
 
 # ---- starts ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Loaded:
+class LoadedLog:
     """What a start finds."""
 
     clean: Annotated[bool, governs("REC-6")]
@@ -581,10 +580,10 @@ def one_behind_another(batches: tuple[Batch, ...]) -> bool:
 
 
 @states("REC-9")
-def starts_again(result: Step[Broker, Loaded]) -> bool:
+def starts_again(result: Step[Broker, LoadedLog]) -> bool:
     """Whether another start, without a stop in between, has the same log."""
     after, found = result.state, result.result
-    assert isinstance(found, Loaded)
+    assert isinstance(found, LoadedLog)
     files, ends = log_loader.loaded(after.disk.files, False, after.point or 0, after.start or 0)
     return ends.log_end == found.log_end and batches_of(files) == batches_of(after.disk.files)
 
@@ -619,7 +618,7 @@ def starts_again(result: Step[Broker, Loaded]) -> bool:
     "REC-8 a recovery does not raise the recovery point",
 )
 @ensure(starts_again, "REC-9 a start after a start has the same log")
-def start(state: Broker) -> Step[Broker, Loaded]:
+def start(state: Broker) -> Step[Broker, LoadedLog]:
     """The broker starts, and loads the log.
 
     REC-3: After any crash, and a start, the log has every batch that was below the recovery point when it crashed and
@@ -658,7 +657,7 @@ def start(state: Broker) -> Step[Broker, Loaded]:
     disk = becoming(state.disk, files)
     epochs = files[EPOCHS]
     assert isinstance(epochs, tuple)
-    log = Running(
+    log = RunningLog(
         log_start=ends.log_start,
         recovery_point=ends.recovery_point,
         high_watermark=max(ends.log_start, min(state.mark or 0, ends.log_end)),
@@ -668,7 +667,7 @@ def start(state: Broker) -> Step[Broker, Loaded]:
         last_snapshot=ends.log_end,
         known=frozenset(offsets_of(files, SNAPSHOT)),
     )
-    found = Loaded(clean, ends.log_start, ends.recovery_point, ends.log_end)
+    found = LoadedLog(clean, ends.log_start, ends.recovery_point, ends.log_end)
     return Step(replace(state, disk=disk, log=log, marker=False, promised=(), safe=()), found)
 
 

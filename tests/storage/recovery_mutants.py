@@ -33,7 +33,7 @@ class TrustsItsRecovery(impl.RecoverableLog):
 
 
 class ChecksPointsAfterARecovery(impl.LogDirectory):
-    def start(self) -> impl.Found:
+    def start(self) -> impl.StartResult:
         found = super().start()
         self.points.write({self.partition: self.running.log_end})
         return found
@@ -84,7 +84,7 @@ class KeepsThePoint(impl.RecoverableLog):
 
 
 class BelievesTheMark(impl.LogDirectory):
-    def start(self) -> impl.Found:
+    def start(self) -> impl.StartResult:
         found = super().start()
         self.running.high_watermark = Place(self.marks.read().get(self.partition, 0))
         return found

@@ -19,7 +19,7 @@ from kafkaspec.impl.storage.segment import CorruptRecord
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.lockstep.walk import Pair, draw, state_machine
 from kafkaspec.models.storage.recovery import MODELS
-from kafkaspec.spec.common.crashing_disk import Disk, Stored, all_flushed, left_of
+from kafkaspec.spec.common.crashing_disk import Disk, FileOnDisk, all_flushed, left_of
 from kafkaspec.spec.storage import recovery as spec
 from kafkaspec.spec.storage.log_loader import EPOCHS, INDEX, LOG, SNAPSHOT, Batch, LogFile, name_of
 from kafkaspec.spec.storage.recovery_parts import broker
@@ -75,8 +75,8 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
 @pytest.mark.clause("REC-1")
 def test_what_was_flushed_stays() -> None:
     a, b, c = Batch(0, 1), Batch(2, 2), Batch(3, 3)
-    assert left_of(Stored(LogFile((a,)), LogFile((a,)))) == (LogFile((a,)),)
-    left = left_of(Stored(LogFile((a, b, c)), LogFile((a,))))
+    assert left_of(FileOnDisk(LogFile((a,)), LogFile((a,)))) == (LogFile((a,)),)
+    left = left_of(FileOnDisk(LogFile((a, b, c)), LogFile((a,))))
     assert left[0] == LogFile((a,))
     assert LogFile((a, b)) in left
     assert LogFile((a, b), True) in left

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs
-from kafkaspec.spec.common.crashing_disk import Disk, Stored
+from kafkaspec.spec.common.crashing_disk import Disk, FileOnDisk
 from kafkaspec.spec.storage.log_loader import (
     LOG,
     Batch,
@@ -20,7 +20,7 @@ from kafkaspec.spec.storage.log_loader import (
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningLog:
     """The log in memory. `last_snapshot`: the offset of the newest snapshot that it knows, `seen`: where its producer
     state is."""
 
@@ -48,7 +48,7 @@ class Broker:
     start: int | None = None
     mark: int | None = None
     marker: bool = False
-    log: Running | None = None
+    log: RunningLog | None = None
     """None: the broker is down"""
     promised: tuple[Batch, ...] = field(default=(), compare=False)
     """what was below the recovery point when the broker went down, and not below the log start"""
@@ -128,7 +128,7 @@ def observe(state: Broker) -> Observation:
     )
 
 
-def flushed_batches(stored: Stored) -> int:
+def flushed_batches(stored: FileOnDisk) -> int:
     """Of how many batches of a .log the disk is sure."""
     known = stored.flushed.batches if isinstance(stored.flushed, LogFile) else ()
     return len(known) if stored.untouched is None else stored.untouched
