@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import orjson
 import pytest
@@ -33,7 +33,8 @@ def parameters() -> Iterator[Any]:
 def test_each_parameter_has_values_on_both_sides(
     name: str, machine: Machine[Any], parameter: inspect.Parameter
 ) -> None:
-    """Yes and no; or the usual value and at least two others, of numbers also one that is less."""
+    """Yes and no; each of what is to be chosen from; or the usual value and at least two others, of numbers also one
+    that is less and one that is more."""
     candidates = machine.candidates.get(f"init:{parameter.name}")
     assert (candidates is None) == ((name, parameter.name) in NOT_TRIED)
     if candidates is None:
@@ -43,11 +44,15 @@ def test_each_parameter_has_values_on_both_sides(
     if isinstance(usual, bool):
         assert {*tried} == {True, False}
         return
+    kind = get_type_hints(machine.initial).get(parameter.name)
+    if get_origin(kind) is Literal:
+        assert {*tried} == {*get_args(kind)}
+        return
     assert len({orjson.dumps(v, option=orjson.OPT_SORT_KEYS) for v in tried}) >= 3
     if isinstance(usual, int):
         hint = within(machine._numbered.get(parameter.name, (int, None))[0])
         assert usual in tried
-        assert max(tried) > usual
+        assert max(tried) > usual or (hint is not None and usual == hint.most)
         assert min(tried) < usual or (hint is not None and usual == hint.least)
 
 
