@@ -21,7 +21,7 @@ from kafkaspec.impl.common.disk import Disk, RealDisk
 from kafkaspec.impl.common.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, LENGTH_AT, MAGIC, MAGIC_AT, Batch, Encoder, control
 from kafkaspec.impl.storage.offset_index import OffsetIndex
-from kafkaspec.impl.storage.producer_state import REPLICATION, ProducerStateManager
+from kafkaspec.impl.storage.producer_state import INT_MAX, REPLICATION, ProducerStateManager
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
 from kafkaspec.spec.common.record_format import CONTROL, HEADER, TRANSACTIONAL
@@ -243,15 +243,16 @@ class Segment:
     def rename(self, old: str, new: str) -> None:
         """Put another suffix in place of the old one. [SEG-1]"""
         assert self.suffix.endswith(old)
-        suffix = self.suffix.removesuffix(old) + new
+        before, suffix = self.suffix, self.suffix.removesuffix(old) + new
         for end in (LOG, INDEX, TIME_INDEX):
-            self.disk.rename(self.path(end), f"{self.directory}/{file_name(self.base_offset, end, suffix)}")
+            source, target = (f"{self.directory}/{file_name(self.base_offset, end, s)}" for s in (before, suffix))
+            self.disk.rename(source, target)
+            self.suffix = suffix  # from the log's file on: a reader goes on in it
         for index, end in ((self._offset_index, INDEX), (self._time_index, TIME_INDEX)):
             if index is not None:
                 to = f"{self.directory}/{file_name(self.base_offset, end, suffix)}"
                 index.file = moved(index.file, to)
         self.transaction_index.rename(f"{self.directory}/{file_name(self.base_offset, TRANSACTION_INDEX, suffix)}")
-        self.suffix = suffix
 
     def _close_handlers(self) -> None:
         for index in (self._offset_index, self._time_index):
@@ -501,7 +502,7 @@ class ProducerStates:
                 says.type == 0, h.producer_epoch, says.coordinator_epoch or 0, h.last_offset, h.max_timestamp, -1
             )
         else:
-            last = h.base_sequence + h.last_offset_delta
+            last = (h.base_sequence + h.last_offset_delta) & INT_MAX  # after INT_MAX comes 0
             update.data(
                 h.producer_epoch,
                 h.base_sequence,

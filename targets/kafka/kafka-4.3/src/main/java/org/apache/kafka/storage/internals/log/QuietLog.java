@@ -2,6 +2,7 @@ package org.apache.kafka.storage.internals.log;
 
 import java.io.IOException;
 import java.util.Optional;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.server.common.RequestLocal;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
@@ -13,7 +14,12 @@ final class QuietLog extends UnifiedLog {
 
     QuietLog(long logStartOffset, LocalLog local, int expirationCheckMs, LeaderEpochFileCache epochs,
              ProducerStateManager producers) throws IOException {
-        super(logStartOffset, local, STATS, expirationCheckMs, epochs, producers, Optional.empty(), false,
+        this(logStartOffset, local, expirationCheckMs, epochs, producers, Optional.empty());
+    }
+
+    QuietLog(long logStartOffset, LocalLog local, int expirationCheckMs, LeaderEpochFileCache epochs,
+             ProducerStateManager producers, Optional<Uuid> topicId) throws IOException {
+        super(logStartOffset, local, STATS, expirationCheckMs, epochs, producers, topicId, false,
             LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
     }
 

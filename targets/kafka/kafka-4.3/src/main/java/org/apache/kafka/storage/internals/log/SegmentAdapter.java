@@ -331,7 +331,7 @@ public final class SegmentAdapter implements Adapter {
         throw new AdapterFailure("no batch " + which);
     }
 
-    private static Map<String, Object> object(Object... pairs) {
+    static Map<String, Object> object(Object... pairs) {
         Map<String, Object> out = new LinkedHashMap<>();
         for (int n = 0; n < pairs.length; n += 2) {
             out.put((String) pairs[n], pairs[n + 1]);
