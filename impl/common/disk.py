@@ -112,19 +112,24 @@ class SimulatedFile:
 
     content: bytes = b""
     durable: bytes = b""
-    emptied: bool = False
-    """it was emptied and written again, or cut, since it was flushed"""
+    cut: int | None = None
+    """the size below which nothing was touched since it was flushed, if it was cut or emptied"""
 
     @property
     def flushed(self) -> bool:
-        return self.content == self.durable and not self.emptied
+        return self.content == self.durable and self.cut is None
+
+    @property
+    def certain(self) -> bytes:
+        """What no crash takes."""
+        return self.durable if self.cut is None else self.durable[: self.cut]
 
     def torn(self) -> list[bytes]:
         """What a crash now may leave, the flushed content first: nothing, a part, or all of what came after. A part is
         cut in the middle, or before the last byte, or its length is there and zeros are."""
         if self.flushed:
             return [self.content]
-        kept = b"" if self.emptied else self.durable
+        kept = self.certain
         new = self.content[len(kept) :]
         parts = [new, b"", new[: len(new) // 2], new[:-1], bytes(len(new))]
         return list(dict.fromkeys([self.durable, *(kept + part for part in parts)]))
@@ -178,7 +183,7 @@ class SimulatedDisk:
     def write(self, path: str, data: bytes) -> None:
         self._step(path)
         file = self.names.setdefault(path, SimulatedFile())
-        file.content, file.emptied = data, True
+        file.content, file.cut = data, 0
 
     def append(self, path: str, data: bytes) -> None:
         self._step(path)
@@ -187,13 +192,14 @@ class SimulatedDisk:
     def truncate(self, path: str, size: int) -> None:
         self._step(path)
         file = self._file(path)
-        file.emptied = file.emptied or size < len(file.durable)
+        if size < len(file.durable):
+            file.cut = size if file.cut is None else min(size, file.cut)
         file.content = file.content[:size].ljust(size, b"\0")
 
     def flush(self, path: str) -> None:
         self._step(path)
         file = self._file(path)
-        file.durable, file.emptied = file.content, False
+        file.durable, file.cut = file.content, None
 
     def rename(self, source: str, target: str) -> None:
         self._step(target)

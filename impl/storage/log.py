@@ -215,6 +215,7 @@ class UnifiedLog:
     """One log. Whatever needs the disk raises StorageError if that fails, once and from then on."""
 
     segment_class = Segment
+    loader_class = Loader
 
     def __init__(
         self, directory: str, disk: Disk, config: LogConfig, clock: Callable[[], int], schedule: Schedule,
@@ -223,7 +224,7 @@ class UnifiedLog:
         """Loads what the directory has, or makes it. Raises OtherTopic. [LOG-42, LOG-43]"""
         self.directory, self.disk, self.config, self.clock, self.schedule = directory, disk, config, clock, schedule
         self.offline = False
-        loader = Loader(
+        loader = self.loader_class(
             directory,
             disk,
             clean,

@@ -191,12 +191,8 @@ class LogLoader:
 
     def recover_log(self) -> LoadedOffsets:
         """Recover what may not be on the disk, and find the log's end; an empty segment where there is none.
-        [LDR-7, LDR-9, LDR-10, LDR-11]"""
-        unflushed = [] if self.clean else self.between(self.recovery_point, LONG_MAX)
-        for n, segment in enumerate(unflushed):
-            if self.recover(segment):
-                self.delete(unflushed[n + 1 :])
-                break
+        [LDR-9, LDR-10, LDR-11]"""
+        self.recover_unflushed()
         end = self.segments[max(self.segments)].read_next_offset() if self.segments else None
         if end is not None and end < self.log_start:
             self.delete(list(self.segments.values()))
@@ -210,6 +206,14 @@ class LogLoader:
             return LoadedOffsets(self.log_start, end, end)
         end = self.segments[max(self.segments)].read_next_offset() if end is None else end
         return LoadedOffsets(self.log_start, min(self.recovery_point, end), end)
+
+    def recover_unflushed(self) -> None:
+        """The segments from the recovery point on, up to the first that is cut. [LDR-7]"""
+        unflushed = [] if self.clean else self.between(self.recovery_point, LONG_MAX)
+        for n, segment in enumerate(unflushed):
+            if self.recover(segment):
+                self.delete(unflushed[n + 1 :])
+                break
 
     def delete(self, gone: Sequence[Segment]) -> None:
         """Segments and their snapshots."""

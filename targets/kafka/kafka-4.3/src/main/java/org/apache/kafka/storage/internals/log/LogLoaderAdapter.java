@@ -1,11 +1,8 @@
 package org.apache.kafka.storage.internals.log;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,12 +24,6 @@ import java.util.concurrent.TimeUnit;
 import kafkaspec.target.Adapter;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.compress.Compression;
-import org.apache.kafka.common.record.TimestampType;
-import org.apache.kafka.common.record.internal.DefaultRecordBatch;
-import org.apache.kafka.common.record.internal.MemoryRecords;
-import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
-import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.server.util.MockTime;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
@@ -48,30 +39,17 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  * the loader a directory that lists its files in the order asked for, and throws where it is to crash.
  */
 public final class LogLoaderAdapter implements Adapter {
-    private static final TopicPartition PARTITION = new TopicPartition("t", 0);
-    private static final String EPOCHS = "leader-epoch-checkpoint";
-    private static final byte[] CORRUPT_SNAPSHOT = {0, 1, 9, 9, 9, 9, 0};
-    private static final long NOW = 1000L;
+    private static final TopicPartition PARTITION = LoaderFiles.PARTITION;
+    private static final long NOW = LoaderFiles.NOW;
 
     private final Scratch scratch = new Scratch("log-loader");
     private final Path dir = scratch.root().resolve("t-0");
     private final LogConfig config = new LogConfig(Map.of("segment.index.bytes", 1024, "index.interval.bytes", 0));
-    private final Map<List<Object>, byte[]> batches = new ConcurrentHashMap<>();
     private final WatchService watches;
-    private final byte[] snapshot;
+    private final LoaderFiles contents = new LoaderFiles(scratch);
 
     public LogLoaderAdapter() throws IOException {
         watches = FileSystems.getDefault().newWatchService();
-        snapshot = emptySnapshot();
-    }
-
-    private byte[] emptySnapshot() throws IOException {
-        Path directory = scratch.directory("s-0");
-        ProducerStateManager state = new ProducerStateManager(PARTITION, directory.toFile(), 300_000,
-            new ProducerStateManagerConfig(86_400_000, false), new MockTime());
-        state.updateMapEndOffset(1);
-        state.takeSnapshot();
-        return Files.readAllBytes(LogFileUtils.producerSnapshotFile(directory.toFile(), 1).toPath());
     }
 
     @Override
@@ -81,7 +59,7 @@ public final class LogLoaderAdapter implements Adapter {
         Iterator<Map.Entry<String, JsonNode>> files = args.path("files").fields();
         while (files.hasNext()) {
             Map.Entry<String, JsonNode> file = files.next();
-            Files.write(dir.resolve(file.getKey()), bytes(file.getKey(), file.getValue()));
+            Files.write(dir.resolve(file.getKey()), contents.bytes(file.getKey(), file.getValue()));
         }
     }
 
@@ -90,7 +68,7 @@ public final class LogLoaderAdapter implements Adapter {
         switch (op) {
             case "put": {
                 String name = a.get("file").get(0).asText();
-                Files.write(dir.resolve(name), bytes(name, a.get("file").get(1)));
+                Files.write(dir.resolve(name), contents.bytes(name, a.get("file").get(1)));
                 if (name.contains(LogFileUtils.LOG_FILE_SUFFIX)) {
                     for (String index : List.of(LogFileUtils.INDEX_FILE_SUFFIX, LogFileUtils.TIME_INDEX_FILE_SUFFIX)) {
                         Path beside = dir.resolve(name.replace(LogFileUtils.LOG_FILE_SUFFIX, index));
@@ -109,7 +87,7 @@ public final class LogLoaderAdapter implements Adapter {
                     File file = dir.toFile();
                     long offset = base.asLong();
                     String end = LogFileUtils.CLEANED_FILE_SUFFIX;
-                    Files.write(LogFileUtils.logFile(file, offset, end).toPath(), batch(offset, offset, 0, true));
+                    Files.write(LogFileUtils.logFile(file, offset, end).toPath(), contents.batch(offset, offset, 0, true));
                     Files.write(LogFileUtils.offsetIndexFile(file, offset, end).toPath(), new byte[0]);
                     Files.write(LogFileUtils.timeIndexFile(file, offset, end).toPath(), new byte[0]);
                 }
@@ -249,89 +227,13 @@ public final class LogLoaderAdapter implements Adapter {
         return LogSegment.open(directory.toFile(), base, config, time, true, 0, false, suffix);
     }
 
-    // ---- contents of files
-    private byte[] bytes(String name, JsonNode content) throws IOException {
-        if (name.contains(LogFileUtils.LOG_FILE_SUFFIX)) {
-            ByteArrayOutputStream out = new ByteArrayOutputStream();
-            long next = 0;
-            for (JsonNode b : content.get("batches")) {
-                out.write(batch(b.get(0).asLong(), b.get(1).asLong(), b.get(2).asInt(), b.get(3).asBoolean()));
-                next = b.get(1).asLong() + 1;
-            }
-            if (content.get("torn").asBoolean()) {
-                out.write(batch(next, next, 0, true), 0, 40);
-            }
-            return out.toByteArray();
-        }
-        if (name.equals(EPOCHS)) {
-            StringBuilder text = new StringBuilder("0\n" + content.size() + "\n");
-            content.forEach(e -> text.append(e.get(0).asInt()).append(' ').append(e.get(1).asLong()).append('\n'));
-            return text.toString().getBytes(StandardCharsets.UTF_8);
-        }
-        boolean corrupt = content.asText().equals("corrupt");
-        if (name.contains(LogFileUtils.PRODUCER_SNAPSHOT_FILE_SUFFIX)) {
-            return corrupt ? CORRUPT_SNAPSHOT : snapshot;
-        }
-        return corrupt ? new AbortedTxn(1, -9, -9, 0).buffer.array() : new byte[0]; // it ends below any segment
-    }
-
-    private byte[] batch(long base, long last, int epoch, boolean whole) {
-        return batches.computeIfAbsent(List.of(base, last, epoch, whole), k -> {
-            MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1 << 12), RecordBatch.MAGIC_VALUE_V2,
-                Compression.NONE, TimestampType.CREATE_TIME, base, NOW, RecordBatch.NO_PRODUCER_ID,
-                RecordBatch.NO_PRODUCER_EPOCH, RecordBatch.NO_SEQUENCE, false, epoch);
-            for (long offset = base; offset <= last; offset++) {
-                builder.appendWithOffset(offset, NOW, null, new byte[] {'v'});
-            }
-            ByteBuffer built = builder.build().buffer();
-            byte[] out = new byte[built.remaining()];
-            built.get(out);
-            if (!whole) {
-                out[out.length - 1] ^= 1;
-            }
-            return out;
-        });
-    }
-
     @Override
     public Object observe() throws IOException {
         Map<String, Object> files = new TreeMap<>();
         for (File file : dir.toFile().listFiles()) {
-            files.put(file.getName(), shown(file));
+            files.put(file.getName(), LoaderFiles.shown(file));
         }
         return Map.of("files", files);
-    }
-
-    private static Object shown(File file) throws IOException {
-        String name = file.getName();
-        if (name.contains(LogFileUtils.LOG_FILE_SUFFIX)) {
-            byte[] data = Files.readAllBytes(file.toPath());
-            List<Object> batches = new ArrayList<>();
-            int at = 0;
-            while (data.length - at >= DefaultRecordBatch.RECORD_BATCH_OVERHEAD) {
-                int size = ByteBuffer.wrap(data).getInt(at + 8) + 12;
-                if (at + size > data.length) {
-                    break;
-                }
-                DefaultRecordBatch batch = (DefaultRecordBatch)
-                    MemoryRecords.readableRecords(ByteBuffer.wrap(data, at, size).slice()).batches().iterator().next();
-                batches.add(List.of(batch.baseOffset(), batch.lastOffset(), batch.partitionLeaderEpoch(), batch.isValid()));
-                at += size;
-            }
-            return Map.of("batches", batches, "torn", at < data.length);
-        }
-        if (name.equals(EPOCHS)) {
-            List<long[]> entries = new ArrayList<>();
-            List<String> lines = Files.readAllLines(file.toPath());
-            for (String line : lines.subList(Math.min(2, lines.size()), lines.size())) {
-                String[] words = line.split(" ");
-                entries.add(new long[] {Long.parseLong(words[0]), Long.parseLong(words[1])});
-            }
-            return entries;
-        }
-        boolean corrupt = name.contains(LogFileUtils.TXN_INDEX_FILE_SUFFIX) && file.length() == AbortedTxn.TOTAL_SIZE
-            || name.contains(LogFileUtils.PRODUCER_SNAPSHOT_FILE_SUFFIX) && file.length() == CORRUPT_SNAPSHOT.length;
-        return corrupt ? "corrupt" : "";
     }
 
     @Override
