@@ -350,10 +350,9 @@ class Recovery(Model):
         )
 
     @define
-    def durable(s, o: Offset, start: Offset) -> bool:
-        """What is read from `start` on, and below `o`, is flushed."""
-        first = o if s.base == 0 else min(o, s.base)
-        return o <= start or ((first <= start or first <= s.safe) and (s.base == 0 or o <= s.base or o <= s.safe2))
+    def durable(s, o: Offset) -> bool:
+        """All that was written below `o` is flushed."""
+        return (o if s.base == 0 else min(o, s.base)) <= s.safe and (s.base == 0 or o <= s.base or o <= s.safe2)
 
     @define
     def sound(s) -> bool:
@@ -365,12 +364,12 @@ class Recovery(Model):
 
     @lemma()
     def checkpoints_are_durable(s) -> bool:
-        """Of the checkpoint, and of what was flushed."""
-        return not s.sound() or (s.durable(s.point_file, s.start_file) and s.durable(s.kept, s.start_file))
+        """And what was flushed is."""
+        return not s.sound() or (s.durable(s.point_file) and s.durable(s.start_file) and s.durable(s.kept))
 
     @lemma()
     def a_running_log_is_durable(s) -> bool:
-        return not s.sound() or not s.up() or (s.durable(s.point, s.start_file) and s.point <= s.end)
+        return not s.sound() or not s.up() or (s.durable(s.point) and s.start <= s.point and s.point <= s.end)
 
     @lemma()
     def whole_while_it_runs(s) -> bool:
@@ -386,8 +385,11 @@ class Recovery(Model):
         )
 
     @lemma()
-    def ends_where_something_was_kept(s) -> bool:
-        return not s.sound() or (s.kept <= s.end or s.kept <= s.start_file)
+    def a_marker_goes_with_a_start_that_is_there(s) -> bool:
+        """As released, too: whatever fails after a clean stop, the log start that it checkpointed is in the log."""
+        marked = s.marker or s.marker_file or (s.doing == Doing.OPENED and s.clean)
+        there = s.start_file <= s.safe or (s.base > 0 and s.base <= s.point_file and s.start_file <= s.safe2)
+        return (not s.marker or s.marker_file) and (not marked or there)
 
     @lemma()
     def starts_in_order(s) -> bool:
@@ -403,7 +405,7 @@ class Recovery(Model):
 
     @lemma()
     def recovered_first_is_whole(s) -> bool:
-        return not s.sound() or s.doing != Doing.FIRST or s.base == 0 or s.one == s.base or s.base <= s.start_file
+        return not s.sound() or s.doing != Doing.FIRST or s.base == 0 or s.one == s.base
 
     @witness
     def records_lost_above_what_was_flushed(s) -> bool:
