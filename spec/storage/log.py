@@ -376,6 +376,10 @@ def flush_metadata_file(state: Log) -> Log:
 
 # ---- high watermark, log start, epochs -------------------------------------------------------------------------------
 @machine.operation("updateHighWatermark", "LOG-15")
+@require(
+    lambda state: not state.offline or state.producers.first_unstable is None,
+    "LOG-20 in service, or with no transaction whose place may have to be read",
+)
 @keeps_order
 @ensure(
     lambda state, offset, result: result.result == min(max(offset, state.log_start), state.log_end),

@@ -1307,6 +1307,55 @@ def _no_wrap(self: UnifiedLog, records: bytes, h: Header, origin: str, guard: in
         return Sound._ask_producers(self, records, h, origin, guard, version, *rest)
 
 
+def _verified_again(self: UnifiedLog, records: bytes, new: Sequence[Header], info: AppendInfo, *rest: Any) -> AppendInfo:
+    verifications = dict(self.producers.verifications)
+    try:
+        return Sound._append(self, records, new, info, *rest)
+    except ProducerStateError:
+        self.producers.verifications = verifications
+        raise
+
+
+def _from_the_active_on(self: UnifiedLog, expected: int) -> int:
+    return Sound._roll(self, max(expected, self.active.base_offset + (self.active.size > 0)))
+
+
+def _all_ended_first(self: UnifiedLog, records: bytes, new: Sequence[Header], *rest: Any) -> AppendInfo:
+    """The last stable offset of each marker is that behind all markers of the append."""
+    sound, ended = self.producers.last_stable_offset_of, {h.producer_id for h in new if h.attributes & impl.CONTROL}
+
+    def stable(c: Any) -> int:
+        others = [f for f, p in sorted(self.producers.ongoing.items()) if p not in ended]
+        return others[0] if others else int(sound(c) if len(ended) == 1 else c.last_offset + 1)
+
+    with patch.object(self.producers, "last_stable_offset_of", stable):
+        return Sound._append(self, records, new, *rest)
+
+
+SEVERAL = [
+    of_impl(
+        "verified again",
+        "LOG-9",
+        "an append that the producers refuse ends no verification",
+        _log(_append=_verified_again),
+    ),
+    of_impl(
+        "from the active on",
+        "LOG-6",
+        "a roll below the active segment begins there, and is not refused",
+        _log(_roll=_from_the_active_on),
+    ),
+    of_impl(
+        "all ended first",
+        "LOG-10",
+        "of two markers in one append the first one does not see the transaction that the second one ends",
+        _log(_append=_all_ended_first),
+    ),
+]
+"""Of an append of several batches, and of what a refused one has left."""
+
+MUTANTS += SEVERAL
+
 BUGS = [
     of_impl(
         "the old segment",

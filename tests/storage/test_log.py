@@ -599,7 +599,7 @@ EFFECTS = ("topicId", "epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"
 @pytest.mark.parametrize("effect", EFFECTS)
 def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str) -> None:
     h = History(segment_bytes=140, flush_messages=1)
-    h.leader(producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+    h.leader(producer_id=1, producer_epoch=0, base_sequence=0, transactional=effect == "txnIndex")
     h("assignTopicId", topic_id="jpgNOlw2QPyNuJQPDpnMMA")
     before = h.log.log_end
     refused = h.marker(1, leader_epoch=1, fail_at=effect)
@@ -610,7 +610,10 @@ def test_what_fails_leaves_what_was_before_and_nothing_after(effect: str) -> Non
     assert h("roll").clause == "LOG-37"
     assert h("truncateFullyAndStartAt", offset=9).clause == "LOG-37"
     assert h("read", offset=0, max_length=100, isolation="LOG_END", min_one_message=True).clause == "LOG-37"
-    assert h("updateHighWatermark", offset=h.log.log_end) == h.log.log_end
+    if effect == "txnIndex":
+        assert h.outside("updateHighWatermark", offset=h.log.log_end).clause == "LOG-20"
+    else:
+        assert h("updateHighWatermark", offset=h.log.log_end) == h.log.log_end
     h("assignEpochStartOffset", leader_epoch=9, offset=h.log.log_end)
     assert h.log.epochs_file is not None
     assert h.log.epochs_file[-1] == (9, h.log.log_end)

@@ -449,6 +449,7 @@ public final class LogAdapter implements Adapter {
             try {
                 open(logStart, recoveryPoint, clean, topicId);
             } catch (InconsistentTopicIdException e) {
+                runSoon(); // the leader epochs that this load cut are in their file before the next one
                 open(logStart, recoveryPoint, clean, Optional.empty());
                 throw e;
             }
