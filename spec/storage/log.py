@@ -682,7 +682,7 @@ def close_and_reopen(
 @require(lambda state: one_behind_another(on_disk(state)), "LOG-50 what was stranded lies apart from what is new")
 @require(
     lambda state, recovery_point: contents.shut_or_recovered(state, recovery_point),
-    "LOG-50 a segment that was active when it was stranded is recovered",
+    "LOG-50 a segment is recovered if nobody cut the zeros from its index files",
 )
 @require(lambda last_shutdown_clean: not last_shutdown_clean, "LOG-43 a crash leaves no marker of a clean stop")
 @require(

@@ -1307,7 +1307,9 @@ def _no_wrap(self: UnifiedLog, records: bytes, h: Header, origin: str, guard: in
         return Sound._ask_producers(self, records, h, origin, guard, version, *rest)
 
 
-def _verified_again(self: UnifiedLog, records: bytes, new: Sequence[Header], info: AppendInfo, *rest: Any) -> AppendInfo:
+def _verified_again(
+    self: UnifiedLog, records: bytes, new: Sequence[Header], info: AppendInfo, *rest: Any
+) -> AppendInfo:
     verifications = dict(self.producers.verifications)
     try:
         return Sound._append(self, records, new, info, *rest)

@@ -395,9 +395,9 @@ def stranded(log: Log, gone: Sequence[Segment]) -> Log:
     LOG-50: Segments are out of the log before their files are renamed (LOG-34), and behind the rise of the log start
     that makes a deletion safe (LOG-33). If the disk refuses that, the call ends there (LOG-37): a truncation leaves log
     end, high watermark, leader epochs and producers as they were. The files have their names, and a load finds these
-    segments again. One that was active has the zeros in its index files that were set aside for entries. A load that
-    does not recover it takes them for entries: its largest timestamp is 0, and its indexes are full. Histories leave
-    that out. [{LOCAL_LOG}; {UNIFIED_LOG}; seen of 4.3.0]
+    segments again. One that was active, or is active before one that was, has the zeros in its index files that were
+    set aside for entries. A load that does not recover it takes them for entries: its largest timestamp is 0, and its
+    indexes are full. Histories leave that out. [{LOCAL_LOG}; {UNIFIED_LOG}; seen of 4.3.0]
     """
     bases = {s.base_offset for s in gone}
     kept = tuple(s for s in log.segments if s.base_offset not in bases)
@@ -543,10 +543,11 @@ def torn(segment: Segment, lost_bytes: int) -> Segment:
 
 
 def shut_or_recovered(log: Log, recovery_point: int) -> bool:
-    """Whether recovery reads each segment that was active when it was stranded: nobody cut the zeros from its index
-    files."""
-    first = on_disk(log).segments[on_disk(log).floor(recovery_point) or 0].base_offset
-    return all(s.base_offset >= first or contents.inactive(s) == s for s in log.stranded)
+    """Whether recovery reads each segment of whose index files nobody cut the zeros: one that was active when it was
+    stranded, and the active one if it is before such a one."""
+    found = on_disk(log)
+    first = found.segments[found.floor(recovery_point) or 0].base_offset
+    return all(s.base_offset >= first or contents.inactive(s) == s for s in found.segments)
 
 
 def recoveries_fit(log: Log, lost_bytes: int, recovery_point: int) -> bool:
