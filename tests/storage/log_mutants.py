@@ -24,6 +24,7 @@ from kafkaspec.language import action, require
 from kafkaspec.models.storage import log as model
 from kafkaspec.models.storage.log import Batch, Offset, Phase
 from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.spec.common.record_format import CONTROL
 from kafkaspec.spec.storage import log as spec
 from kafkaspec.spec.storage.log_parts.contents import Log
 from kafkaspec.spec.storage.log_parts.shown import TopicPartition
@@ -1324,7 +1325,7 @@ def _from_the_active_on(self: UnifiedLog, expected: int) -> int:
 
 def _all_ended_first(self: UnifiedLog, records: bytes, new: Sequence[Header], *rest: Any) -> AppendInfo:
     """The last stable offset of each marker is that behind all markers of the append."""
-    sound, ended = self.producers.last_stable_offset_of, {h.producer_id for h in new if h.attributes & impl.CONTROL}
+    sound, ended = self.producers.last_stable_offset_of, {h.producer_id for h in new if h.attributes & CONTROL}
 
     def stable(c: Any) -> int:
         others = [f for f, p in sorted(self.producers.ongoing.items()) if p not in ended]
