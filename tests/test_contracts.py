@@ -18,7 +18,7 @@ from kafkaspec.contract.machine import Condition, Machine, Operation, Outside, S
 from kafkaspec.contract.subsystem import Subsystem, subsystems
 from kafkaspec.lockstep.walk import draw, draw_init
 
-SEEDS, STEPS, TRIED = 80, 80, 8_000
+SEEDS, STEPS, TRIED = 80, 80, 30_000
 MORE_SEEDS = {"segment": 240}
 """Where walks come seldom to what a contract is about."""
 

@@ -122,8 +122,11 @@ def _fetched(log: Log) -> list[Json]:
         [_batch(log, at, RECORDS[1], "transactional", 1, logAppendTime=True, timestamp=log.now - 30_000)],
         [_batch(log, at, one), _batch(log, at + 1, one, "abort", 1, logAppendTime=True, timestamp=log.now + 30_000)],
     ]  # fmt: skip
-    for producer in log.producers.opened.values():  # its end is so large that the log rolls for it
-        out += 3 * [[_batch(log, at, RECORDS[3]), _batch(log, at + 1, one, "abort", producer)]]
+    for producer in log.producers.opened.values():
+        out += 3 * [[_batch(log, at, RECORDS[3]), _batch(log, at + 1, one, "abort", producer)]]  # the log rolls for it
+        out += [[_batch(log, at + 9, RECORDS[3], "data", producer)]]  # rolls behind a gap, and is refused
+        for verified in log.producers.verifications:  # ends a verification, and is refused
+            out += 3 * [[_batch(log, at, one, "transactional", verified), _batch(log, at + 1, one, "data", producer)]]
     return out
 
 

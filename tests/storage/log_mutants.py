@@ -734,11 +734,6 @@ class _ReadsAll(impl.Loader):
         super().rebuild(producers, log_start, log_end, False)
 
 
-def _reads_all(self: UnifiedLog, *args: Any, **more: Any) -> None:
-    with patch.object(impl, "Loader", _ReadsAll):
-        Sound.__init__(self, *args, **more)
-
-
 def _refuses_what_is_cut(self: UnifiedLog, records: bytes, epoch: int) -> AppendInfo:
     """A fetch that ends within a batch is refused."""
     if sum(h.size for h in headers(records)) < len(records):
@@ -1077,7 +1072,7 @@ MUTANTS: list[Mutant] = [
         "read after a clean stop",
         "LOG-47",
         "without a snapshot the log is read for producers",
-        _log(__init__=_reads_all),
+        _log(loader_class=_ReadsAll),
     ),
     of_impl(
         "cut is refused",

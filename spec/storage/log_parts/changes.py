@@ -127,12 +127,14 @@ def rolls(log: Log, new: Sequence[Batch]) -> tuple[Log, bool]:
 
 
 def has_room(log: Log, new: Sequence[Batch]) -> bool:
-    """Whether the indexes of the segment that the batches go to have room for their entries."""
-    if len(new) < 2:
-        return True
-    rolling = rolls(log, new)[1]
-    to = new_segment(log.config, new[0].base_offset, log.now) if rolling else log.active
-    return room(to, new)
+    """Whether the indexes of the segment that the batches go to, or the first of them alone, have room for their
+    entries."""
+
+    def fits(some: Sequence[Batch]) -> bool:
+        rolling = rolls(log, some)[1]
+        return room(new_segment(log.config, some[0].base_offset, log.now) if rolling else log.active, some)
+
+    return all(fits(new[:n]) for n in range(2, len(new) + 1))
 
 
 @states()

@@ -13,7 +13,7 @@ from icontract import ensure, require
 
 from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.spec.storage.log_parts.changes import in_order, is_replayable
-from kafkaspec.spec.storage.log_parts.contents import Log
+from kafkaspec.spec.storage.log_parts.contents import Log, on_disk
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -54,7 +54,8 @@ flushed_alone = ensure(
     "LOG-35 without a flush the recovery point rises to the log start at most; a roll flushes what is before it",
 )
 replayable = require(
-    lambda state: is_replayable(state), "LOG-31 no batch stands within a transaction of its producer that it is not of"
+    lambda state: is_replayable(on_disk(state)),
+    "LOG-31 no batch stands within a transaction of its producer that it is not of",
 )
 in_service = require(lambda state: not state.offline, "LOG-37 the directory is in service")
 
