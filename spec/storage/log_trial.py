@@ -9,7 +9,7 @@ from kafkaspec.contract.machine import Json
 from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.producers import UNKNOWN
 from kafkaspec.spec.storage.log import machine
-from kafkaspec.spec.storage.log_parts.contents import Batch, Log
+from kafkaspec.spec.storage.log_parts.contents import Batch, KeyValue, Log, size_of
 
 RECORDS: list[Json] = [
     [["k0", "v"]],
@@ -20,10 +20,12 @@ RECORDS: list[Json] = [
     [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"], ["i", None]],
     [["m", "n"], [None, "o"]],
 ]
+SIZE = size_of([KeyValue("k", "v" * 400)])
+"""Of a batch that just fits where a limit is that."""
 EFFECTS = ["topicId", "epochs", "roll", "snapshot", "bytes", "txnIndex", "flush"]
 NAMES = [
     "t-0", "a-b-12", "t", "-1", "t-", "t-x", "t-0.a1-delete", "t-0.a1-future", "t-0-delete", "t.u-3.9-stray",
-    "t-99999999999", "t--1",
+    "t-99999999999", "t--1", "t-2147483647", "t-2147483648", "t--2147483648", "t--2147483649",
 ]  # fmt: skip
 SELDOM: list[Any] = [None] * 30
 IDS = ["jpgNOlw2QPyNuJQPDpnMMA", "AAAAAAAAAAAAAAAAAAAAAQ"]
@@ -75,7 +77,8 @@ def _sequences(log: Log) -> list[int]:
 def _times(log: Log) -> list[int]:
     """Now, and where retention.ms begins to count."""
     kept = max(log.config.retention_ms, 0)
-    return [log.now, log.now, log.now - kept, log.now + 15_000, log.now - 20_000, log.now + 30_000, log.now - 1000]
+    near = [log.now, log.now, log.now - kept, log.now + 15_000, log.now - 20_000, log.now + 30_000, log.now - 1000]
+    return [*near, 0, log.now + 2**33]
 
 
 def _delays(log: Log) -> list[int]:
@@ -168,16 +171,16 @@ def _lengths(log: Log) -> Sequence[int]:
 
 machine.candidates |= {
     "init:topic_partition": lambda _: ["t-0", "a-b-12", "t.u-3"],
-    "init:segment_bytes": lambda _: [600, 300, 1000, 2000],
+    "init:segment_bytes": lambda _: [600, 300, 1000, SIZE, 2000],
     "init:segment_ms": lambda _: [100_000_000, 20_000, 2**63 - 1],
     "init:roll_jitter_ms": lambda _: [0, 7000, 1],
     "init:segment_index_bytes": lambda _: [1000, 2**16, 40, 24],
     "init:index_interval_bytes": lambda _: [1, 4096, 200, 10_000],
     "init:retention_bytes": lambda _: [1, -1, 1, -1, 142, 0],
-    "init:retention_ms": lambda _: [-1, 20_000, 1000],
+    "init:retention_ms": lambda _: [-1, 20_000, 1000, 0],
     "init:cleanup_policy": lambda _: ["delete", "delete", "compact", "compact,delete"],
     "init:file_delete_delay_ms": lambda _: [1000, 0, 60_000, 100_000],
-    "init:max_message_bytes": lambda _: [1 << 20, 450, 2**31 - 1],
+    "init:max_message_bytes": lambda _: [1 << 20, 450, 2**31 - 1, SIZE],
     "init:flush_messages": lambda _: [2**63 - 1, 4, 1],
     "init:producer_id_expiration_ms": lambda _: [86_400_000, 86_400_000, 10_000, 2**31 - 1],
     "init:max_transaction_timeout_ms": lambda _: [300_000, 60_000, 2**31 - 1],
@@ -188,7 +191,7 @@ machine.candidates |= {
     "endOffsetForEpoch:leader_epoch": lambda s: [*(e.epoch for e in s.epochs), *_epochs(s), 0],
     "timestamp": _times,
     "records": lambda _: RECORDS,
-    "producer_id": lambda _: [-1, 1, 2, -1],
+    "producer_id": lambda _: [-1, 1, 2, -1, 0, 2**33],
     "appendEndTxnMarker:producer_id": lambda s: [1, 2, *s.producers.opened.values()],
     "producer_epoch": _next_epochs,
     "appendEndTxnMarker:producer_epoch": _epoch_of,

@@ -46,6 +46,23 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "leader_epochs": {
         "LeaderEpochCache.entries_in_range: start_offset > 0": "below offset 0 there is no entry",
     },
+    "log": {
+        "LogConfig.asks_records: min(self.timestamp_before_max_ms, self.timestamp_after_max_ms) "
+        "<= 2 ** 63 - 1": "a record that is asked without a bound is refused by none",
+        "arrived: int.from_bytes(rest[LENGTH_AT:OVERHEAD], 'big', signed=True) "
+        "<= LEAST": "no batch is as short as that",
+        "UnifiedLog._find: offset <= self.log_end": "no segment has the log end, and its place is found behind them",
+        "UnifiedLog._placed_last_stable: "
+        "self.first_unstable.segment != UNKNOWN": "it was looked up when it was set, and the place is the same",
+        "UnifiedLog._placed_last_stable: "
+        "self.first_unstable.offset > hw.offset": "where both are equal, so are the places",
+        "UnifiedLog._roll.flush: base >= self.recovery_point": "a flush up to the recovery point changes nothing",
+        "UnifiedLog._flush: base > self.recovery_point": "whether names are flushed shows after a power failure: recovery",
+        "UnifiedLog._rebuild: m.end_offset > end": "at the log's end there is nothing to replay either way",
+        "UnifiedLog._rebuild: end >= m.end_offset": "at the log's end there is nothing to replay either way",
+        "UnifiedLog.last_stable: first.offset <= hw": "where both are equal, so are the answers",
+        "closeAndReopen: tornBytes of 16 bits": "a clean stop tears nothing: it is always 0",
+    },
     "log_loader": {
         "LogLoader.rebuild: producers.end_offset > log_end": "at the log's end there is nothing to replay either way",
         "LogLoader.rebuild: log_end >= producers.end_offset": "at the log's end no segment is between",
