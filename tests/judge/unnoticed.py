@@ -57,7 +57,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "UnifiedLog._placed_last_stable: "
         "self.first_unstable.offset > hw.offset": "where both are equal, so are the places",
         "UnifiedLog._roll.flush: base >= self.recovery_point": "a flush up to the recovery point changes nothing",
-        "UnifiedLog._flush: base > self.recovery_point": "whether names are flushed shows after a power failure: recovery",
+        "UnifiedLog._flush: base > self.recovery_point": "of names, which a power failure alone takes: recovery",
         "UnifiedLog._rebuild: m.end_offset > end": "at the log's end there is nothing to replay either way",
         "UnifiedLog._rebuild: end >= m.end_offset": "at the log's end there is nothing to replay either way",
         "UnifiedLog.last_stable: first.offset <= hw": "where both are equal, so are the answers",
