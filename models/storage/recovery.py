@@ -75,11 +75,13 @@ class Recovery(Model):
     marker: bool
     marker_file: bool
     clean: bool
+    power: bool
+    """the power failed since a process ran"""
     kept: Offset
 
     # ---- a broker that runs
 
-    @action("REC-14", who="leader or follower")
+    @action("REC-4", who="leader or follower")
     def append(s) -> None:
         require(s.doing == Doing.UP, s.end < L)
         s.next.end = s.end + 1
@@ -178,6 +180,7 @@ class Recovery(Model):
         s.next.marker = True
         s.next.marker_file = True
         s.next.scheduled = 0
+        s.next.power = False
         s.next.doing = Doing.DOWN
 
     @action("REC-2", "REC-9", who="operator")
@@ -186,6 +189,7 @@ class Recovery(Model):
         require(s.doing != Doing.DOWN)
         s.next.doing = Doing.DOWN
         s.next.scheduled = 0
+        s.next.power = False
 
     @define
     def left(s, o: Offset, certain: Offset, written: Offset) -> bool:
@@ -204,6 +208,7 @@ class Recovery(Model):
             s.next.safe2 = f
         s.next.scheduled = 0
         s.next.marker = s.marker_file
+        s.next.power = True
         s.next.doing = Doing.DOWN
 
     # ---- starts
@@ -216,6 +221,7 @@ class Recovery(Model):
         s.next.marker = False
         if REMOVED:
             s.next.marker_file = False
+        s.next.power = False
         s.next.doing = Doing.OPENED
 
     @define
@@ -235,14 +241,14 @@ class Recovery(Model):
             s.next.safe2 = 0
         s.next.doing = Doing.FIRST
 
-    @action("REC-6", "REC-3", "REC-11", "REC-12", "REC-4", who="broker")
+    @action("REC-6", "REC-3", "REC-12", "REC-4", who="broker")
     def load_clean(s) -> None:
         require(s.doing == Doing.OPENED, s.clean)
         s.next.point = s.end
         s.next.start = min(s.start_file, s.end)
         s.next.doing = Doing.UP
 
-    @action("REC-7", "REC-8", "REC-3", "REC-4", "REC-11", "REC-12", who="broker")
+    @action("REC-7", "REC-8", "REC-3", "REC-4", "REC-12", who="broker")
     def load_recovered(s) -> None:
         """The recovery point is the checkpointed one, or the end if that is lower."""
         require(s.doing == Doing.FIRST)
@@ -291,7 +297,7 @@ class Recovery(Model):
     def what_was_flushed_is_there(s) -> bool:
         return not s.up() or not (REMOVED and JOINED and CAPPED and SYNCED) or s.kept <= s.end
 
-    @invariant("REC-12", "REC-11")
+    @invariant("REC-12")
     def in_order(s) -> bool:
         return not s.up() or s.start <= s.end
 
@@ -318,8 +324,15 @@ class Recovery(Model):
 
     @step("REC-2")
     def a_kill_takes_nothing(s) -> bool:
-        """A process that ends and leaves the files as they are."""
-        return s.doing != Doing.UP or s.next.doing != Doing.DOWN or s.next.end <= s.end
+        """A process that ends leaves the files as they are."""
+        stays = s.next.end == s.end and s.next.one == s.one and s.next.base == s.base
+        return s.next.doing != Doing.DOWN or s.next.power or stays
+
+    @step("REC-3")
+    def a_kill_ends_no_flush(s) -> bool:
+        """What was flushed is not less, and what was not is not more, for a process that was killed."""
+        killed = s.next.doing == Doing.DOWN and not s.next.power and not s.next.marker
+        return not killed or (s.next.kept == s.kept and s.next.safe == s.safe and s.next.point == s.point)
 
     @step("REC-13")
     def a_roll_flushes_nothing(s) -> bool:
@@ -330,7 +343,7 @@ class Recovery(Model):
         fails = s.next.doing == Doing.DOWN and s.next.one < s.one
         return not fails or s.next.one >= s.safe
 
-    @step("REC-14")
+    @step("REC-4")
     def an_append_is_behind(s) -> bool:
         return s.next.end <= s.end + 1 or s.next.end == s.start_file
 
@@ -441,15 +454,15 @@ MODELS = [
     Expectation(
         Recovery,
         sizes={"L": 3, "REMOVED": True, "JOINED": True, "CAPPED": True, "SYNCED": True},
-        distinct=4922,
-        generated=29322,
+        distinct=5772,
+        generated=31022,
         depth=17,
     ),
     Expectation(
         Recovery,
         sizes={"L": 3, "REMOVED": False, "JOINED": False, "CAPPED": False, "SYNCED": False},
-        distinct=77914,
-        generated=406681,
+        distinct=85339,
+        generated=421531,
         depth=33,
         note="as released",
     ),

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from icontract import ensure, require
 
-from kafkaspec.contract.clauses import clause, states
+from kafkaspec.contract.clauses import clause, not_modelled, states
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Few, LeaderEpoch, Offset
@@ -171,6 +171,7 @@ def with_epoch(state: Broker, epoch: int) -> Broker:
 
 
 @machine.operation("append", "REC-14")
+@states(without={"REC-14": not_modelled("the model has no leader epochs")})
 @is_up
 @require(lambda records: 1 <= len(records) <= 10 and all(1 <= n <= 100 for n in records), "LOG-2 some records")
 @require(
@@ -521,7 +522,7 @@ def stop(state: Broker) -> Broker:
 
 
 @machine.operation("kill", "REC-2", kind="crash")
-@states(without={"REC-2": {"impl": BY_THE_SYSTEM, "mutant": BY_THE_SYSTEM}})
+@states(without={"REC-2": {"impl": BY_THE_SYSTEM}})
 @is_up
 def kill(state: Broker) -> Broker:
     """The process ends at once.
@@ -592,6 +593,7 @@ def starts_again(result: Step[Broker, LoadedLog]) -> bool:
     "start", "REC-3", "REC-4", "REC-5", "REC-6", "REC-7", "REC-8", "REC-9", "REC-11", "REC-12", "LDR-7", "LDR-13",
     kind="restart",
 )  # fmt: skip
+@states(without={"REC-11": not_modelled("the model has no high watermark")})
 @is_down
 @require(lambda state: sensible(state.disk.files), "LDR-18 a directory of Kafka's")
 @in_order

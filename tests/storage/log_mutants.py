@@ -20,7 +20,7 @@ from kafkaspec.impl.storage.log import AppendInfo, FetchResult, Place, UnifiedLo
 from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError, ProducerStateManager
 from kafkaspec.impl.storage.segment import CRC_FROM, CorruptRecord, Header, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
-from kafkaspec.language import action, require
+from kafkaspec.language import action, define, require
 from kafkaspec.models.storage import log as model
 from kafkaspec.models.storage.log import Batch, Offset, Phase
 from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
@@ -833,6 +833,33 @@ class PointAtTheEnd(model.Writer):
         s.next.point = s.log_end
 
 
+class RecoveredIsFlushed(model.Writer):
+    """KAFKA-10101."""
+
+    @define
+    def loaded_point(s, end: Offset) -> Offset:
+        return max(end, s.log_start)
+
+
+class SyncsNothing(model.Writer):
+    @action("LOG-35", "LOG-36", who="scheduler")
+    def sync(s) -> None:
+        require(s.syncing is None, not s.offline, s.point < s.log_end)
+        s.next.syncing = s.log_end
+
+
+class OneEpochForEver(model.Writer):
+    @action("LOG-1", "LOG-2", "LOG-14", who="leader or follower")
+    def assign(s, b: Batch) -> None:
+        """Once something is flushed, the epoch is left to memory."""
+        require(s.phase == Phase.IDLE, s.named, not s.offline, s.log_end < model.L)
+        require(b != Batch.OPENS or s.opened is None)
+        require(b != Batch.ENDS or (s.opened is not None and s.ended is None))
+        s.next.batch = b
+        s.next.covered = s.covered if s.point > 0 else max(s.covered, s.log_end + 1)
+        s.next.phase = Phase.ASSIGNED
+
+
 class WatermarkStays(model.Writer):
     """KAFKA-9491."""
 
@@ -844,8 +871,8 @@ class WatermarkStays(model.Writer):
         s.next.hw = min(s.hw, o)
         s.next.log_end = o
         s.next.written = o
-        s.next.covered = max(s.covered, o)
-        s.next.flushed = o if s.flushed > o else s.flushed
+        s.next.covered = o
+        s.next.flushed = min(s.flushed, o)
         s.next.point = min(s.point, o)
         s.next.opened = None
         s.next.ended = None
@@ -1094,6 +1121,15 @@ MUTANTS: list[Mutant] = [
     ),
     of_model("named later", "LOG-44 LOG-1", "the topic's id is not in its file", lambda: NamedLater),
     of_model("epoch later", "LOG-14", "the epoch is not in its file", lambda: EpochLater),
+    of_model("one epoch", "LOG-14", "once something is flushed, no epoch goes to the file", lambda: OneEpochForEver),
+    of_model("syncs nothing", "LOG-35", "a flush syncs no file", lambda: SyncsNothing),
+    of_model(
+        "recovered is flushed",
+        "LOG-43 LOG-35",
+        "a recovery raises the recovery point to the log end",
+        lambda: RecoveredIsFlushed,
+        "KAFKA-10101",
+    ),
     of_model("retires first", "LOG-33", "segments go before the log start rises", lambda: RetiresFirst, "KAFKA-16073"),
     of_model(
         "point at the end",

@@ -155,6 +155,7 @@ class MarkerStaysWhileLoading(models.Recovery):
     def open(s) -> None:
         require(s.doing == models.Doing.DOWN)
         s.next.clean = s.marker
+        s.next.power = False
         s.next.doing = models.Doing.OPENED
 
 
@@ -167,6 +168,17 @@ class RecoveryPointJumps(models.Recovery):
         s.next.start = s.start_file
         s.next.point = s.end
         s.next.doing = models.Doing.UP
+
+
+class KillsWhatIsNotFlushed(models.Recovery):
+    @action("REC-2", "REC-9", who="operator")
+    def kill(s) -> None:
+        require(s.doing != models.Doing.DOWN)
+        s.next.doing = models.Doing.DOWN
+        s.next.scheduled = 0
+        s.next.power = False
+        s.next.one = s.safe
+        s.next.end = s.safe if s.base == 0 else s.safe2
 
 
 class CutIsNotCheckpointed(models.Recovery):
@@ -201,5 +213,6 @@ MUTANTS = [
     of_model("late removal", "REC-5", "the marker is there while the log is loaded",
              lambda: MarkerStaysWhileLoading, "KAFKA-10471"),
     of_model("jump", "REC-8", "a recovery raises the point to the end", lambda: RecoveryPointJumps, "KAFKA-10101"),
+    of_model("killed", "REC-2", "a kill takes what was not flushed", lambda: KillsWhatIsNotFlushed),
     of_model("cut in memory", "REC-15", "a cut is not checkpointed", lambda: CutIsNotCheckpointed),
 ]  # fmt: skip

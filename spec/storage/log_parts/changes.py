@@ -144,10 +144,9 @@ def failed(log: Log) -> Step[Log, Any]:
     LOG-37: If the disk refuses an effect, the call ends there with a storage error: what was done before it stays, and
     nothing that comes after it is done. So the log end rises only over batches that were written, and what was written
     when the transaction index could not be is in the log, though the producer state does not count it, and its
-    transaction stays undecided. The directory is
-    out of service from then on: appends, reads, rolls, truncations, flushes and deletions are refused until a process
-    loads the log again. The high watermark still moves, and leader epochs are still assigned. [{FAILURES};
-    {UNIFIED_LOG}]
+    transaction stays undecided. The directory is out of service from then on: appends, reads, look-ups by timestamp,
+    rolls, truncations, flushes and a rise of the log start are refused until a process loads the log again; a deletion
+    is not asked for. The high watermark still moves, and leader epochs are still assigned. [{FAILURES}; {UNIFIED_LOG}]
     """
     return Step(replace(log, offline=True), OUT_OF_SERVICE)
 
