@@ -215,7 +215,9 @@ public final class LogAdapter implements Adapter {
         @Override
         public LogSegment roll(Long expectedNextOffset) {
             return LocalLog.maybeHandleIOException(failures, parentDir(), () -> "roll", () -> {
-                refuse("roll");
+                if (Math.max(expectedNextOffset, logEndOffset()) >= segments().activeSegment().baseOffset()) {
+                    refuse("roll"); // below it the disk is not asked
+                }
                 return super.roll(expectedNextOffset);
             });
         }
