@@ -514,7 +514,7 @@ REFUSED = [
     ),
     of_impl(
         "cut before names",
-        "LOG-50",
+        "LOG-50 LOG-37",
         "a truncation that cannot rename has moved the log end",
         _log(truncate_to=_cut_before_names),
     ),
@@ -1081,7 +1081,7 @@ MUTANTS: list[Mutant] = [
     ),
     of_spec(
         "watermark of before",
-        "LOG-22 LOG-17",
+        "LOG-28 LOG-17 LOG-22",
         "a truncation keeps the high watermark",
         _of_the_spec("truncateTo", _spec_point_on_truncation),
     ),
@@ -1414,7 +1414,7 @@ BUGS = [
     ),
     of_impl(
         "empty at zero",
-        "LOG-42",
+        "LOG-42 LOG-43",
         "a log without batches ends at 0 when it is loaded",
         _log(__init__=_empty_ends_at_zero),
         "KAFKA-8306",

@@ -24,7 +24,7 @@ from kafkaspec.spec.storage.log_parts.contents import Batch, Log, Mark, files_of
 class SegmentEntry:
     """A segment."""
 
-    base_offset: Annotated[int, governs("LOG-6", "LOG-28", "LOG-33")]
+    base_offset: Annotated[int, governs("LOG-6", "LOG-28", "LOG-33", "LOG-39", "LOG-9")]
     size: Annotated[int, governs("LOG-1", "LOG-28", "LOG-10")]
     """bytes"""
     largest_timestamp: Annotated[int, governs("LOG-1", "LOG-28", "LOG-49")]
@@ -60,14 +60,16 @@ class Observation:
     """ms"""
     log_start_offset: Annotated[int, governs("LOG-32", "LOG-33", "LOG-28", "LOG-30")]
     log_end_offset: Annotated[int, governs("LOG-1", "LOG-2", "LOG-28", "LOG-30", "LOG-37")]
-    high_watermark: Annotated[int, governs("LOG-15", "LOG-16", "LOG-17", "LOG-18")]
-    last_stable_offset: Annotated[int, governs("LOG-19", "LOG-20", "LOG-18")]
+    high_watermark: Annotated[
+        int, governs("LOG-15", "LOG-16", "LOG-17", "LOG-18", "LOG-30", "LOG-28", "LOG-42", "LOG-43")
+    ]
+    last_stable_offset: Annotated[int, governs("LOG-19", "LOG-20", "LOG-18", "LOG-30", "LOG-42", "LOG-43")]
     first_unstable_offset: Annotated[int | None, governs("LOG-20", "LOG-18")]
     recovery_point: Annotated[int, governs("LOG-35", "LOG-36", "LOG-6")]
-    segments: Annotated[tuple[SegmentEntry, ...], governs("LOG-6", "LOG-5", "LOG-28", "LOG-33")]
+    segments: Annotated[tuple[SegmentEntry, ...], governs("LOG-6", "LOG-5", "LOG-28", "LOG-33", "LOG-39", "LOG-9")]
     leader_epochs: Annotated[leader_epochs.Entries, governs("LOG-14", "LOG-28", "LOG-29", "LOG-32")]
     producers: Annotated[Unordered[ProducerEntry], governs("LOG-9", "LOG-8", "LOG-31")]
-    snapshots: Annotated[list[int], governs("LOG-6", "LOG-31", "LOG-34")]
+    snapshots: Annotated[list[int], governs("LOG-34", "LOG-6", "LOG-31", "LOG-33")]
     """their offsets"""
     aborted_txns: Annotated[tuple[AbortedTransaction, ...], governs("LOG-10", "LOG-28")]
     topic_id: Annotated[str | None, governs("LOG-45")]
@@ -77,9 +79,9 @@ class Observation:
             "LOG-1",
             keys={
                 "*.deleted": ("LOG-34", "LOG-50"),
-                "*.snapshot": ("LOG-6", "LOG-31"),
+                "*.snapshot": ("LOG-34", "LOG-6", "LOG-31"),
                 "leader*": ("LOG-14", "LOG-51"),
-                "part*": ("LOG-44",),
+                "part*": ("LOG-44", "LOG-45"),
             },
         ),
     ]
@@ -187,8 +189,8 @@ class FetchDataInfo:
     records, the aborted transactions in their range."""
 
     fetch_offset: Annotated[int, governs("LOG-23", "LOG-18")]
-    segment_base_offset: int
-    relative_position: int
+    segment_base_offset: Annotated[int, governs("LOG-26", "LOG-18")]
+    relative_position: Annotated[int, governs("LOG-26", "LOG-18")]
     size_in_bytes: Annotated[int, governs("LOG-23", "LOG-24")]
     first_entry_incomplete: bool
     batches: Annotated[list[BatchRead], governs("LOG-23", "LOG-24", "LOG-49")]
