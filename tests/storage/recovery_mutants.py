@@ -193,10 +193,12 @@ class CutIsNotCheckpointed(models.Recovery):
 
 
 MUTANTS = [
-    of_impl("marker stays", "REC-5 REC-6", "the marker is not removed", lambda: of_directory(KeepsTheMarker), "KAFKA-10471"),
+    of_impl("marker stays", "REC-5 REC-6", "the marker is not removed",
+            lambda: of_directory(KeepsTheMarker), "KAFKA-10471"),
     of_impl("marker unseen", "REC-6", "the marker is removed and not believed", lambda: of_directory(IgnoresTheMarker)),
     of_impl("trusted", "REC-8", "a recovery raises the point", lambda: of_log(TrustsItsRecovery), "KAFKA-10101"),
-    of_impl("checked", "REC-9 REC-10", "a start checkpoints the log end", lambda: of_directory(ChecksPointsAfterARecovery)),
+    of_impl("checked", "REC-9 REC-10", "a start checkpoints the log end",
+            lambda: of_directory(ChecksPointsAfterARecovery)),
     of_impl("uncut", "REC-4", "nothing is recovered", lambda: of_loader(CutsNothing)),
     of_impl("begins above", "REC-7 REC-4", "the recovery point's segment is left out", lambda: of_loader(BeginsAbove)),
     of_impl("kept behind", "REC-3", "what is behind a cut stays", lambda: of_loader(KeepsWhatIsBehind)),
