@@ -231,6 +231,10 @@ class Log:
         hw = self.high_watermark.offset
         return first.offset if first is not None and first.offset < hw else hw
 
+    def stands_for(self, offset: int, batch: contents.Batch) -> int:
+        """What the place of an offset in a batch, or below it in a hole, stands for (LOG-18)."""
+        return batch.base_offset
+
     def with_active(self, segment: Segment) -> Log:
         return replace(self, segments=(*self.segments[:-1], segment))
 
@@ -278,7 +282,7 @@ def place_of(log: Log, offset: int) -> Mark | None:
         for segment in log.segments[first:]:
             at = contents.place(segment, offset)
             if at is not None:
-                return Mark(at.batch.base_offset, segment.base_offset, at.position)
+                return Mark(log.stands_for(offset, at.batch), segment.base_offset, at.position)
     return log.end
 
 
@@ -566,7 +570,7 @@ def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_byte
         log.producers.config,
     )  # fmt: skip
     kept = [*log.segments[:-1], torn(log.active, lost_bytes)]
-    after = Log(
+    after = type(log)(
         log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file,
         topic_id=log.topic_id_file, topic_id_file=log.topic_id_file, indexed=log.indexed,
     )  # fmt: skip
