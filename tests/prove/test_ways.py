@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkaspec.language import LoadedModel, load
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.models.management.cleaner import Cleaner
 from kafkaspec.prove import ways
 from kafkaspec.prove.engine import ProofResult, prove
