@@ -35,6 +35,7 @@ from kafkaspec.language import (
     define,
     initial,
     invariant,
+    leads_to,
     lemma,
     refines,
     require,
@@ -244,7 +245,7 @@ class Generations(Model):
 
     # A replica that hears of another leader, and truncates. Simplified: with its questions to the leader one step.
     # Fenced, the leader has the same epoch: the log of another one may itself be truncated yet.
-    @action("RPN-3", "RPN-4", "RPN-5", "RPN-6", "RPN-18", who="replica")
+    @action("RPN-3", "RPN-4", "RPN-5", "RPN-6", "RPN-18", who="replica", fair="weak", per=("f",))
     def become_follower(s, f: Replica, r: Replica, e: RealEpoch) -> None:
         require(f != r, s.epoch[f] < e, e <= len(s.requests), s.requests[e - 1].leader == r)
         require(not FENCED or (s.leader[r] == r and s.epoch[r] == e))
@@ -264,7 +265,7 @@ class Generations(Model):
 
     # A follower: it gets the next record, and the high watermark with it. In the first try of KIP-320 it is told if its
     # last record is not the leader's, and truncates.
-    @action("RPN-7", "RPN-9", "RPN-18", who="follower")
+    @action("RPN-7", "RPN-9", "RPN-18", who="follower", fair="weak", per=("f",))
     def fetch(s, f: Replica, r: Replica) -> None:
         n = len(s.log[f])
         require(f != r, s.follows(f, r))
@@ -277,7 +278,7 @@ class Generations(Model):
 
     # A leader, when all that it knows as in sync follow it and have the record. As published, only with `ON_FETCH` or
     # `FENCED` it looks whether it has the record itself: it follows itself, but may be no member.
-    @action("RPN-9", "RPN-18", who="leader")
+    @action("RPN-9", "RPN-18", who="leader", fair="weak", per=("r",))
     def increment_hw(s, r: Replica) -> None:
         require(s.leader[r] == r, s.hw[r] < (len(s.log[r]) if ON_FETCH or FENCED else L))
         require(
@@ -296,8 +297,8 @@ class Generations(Model):
         s.next.isr = s.known_isr[r] - {f}
         s.next.known_isr[r] = s.known_isr[r] - {f}
 
-    # The leader, when the follower has reached the high watermark. Since the first try of KIP-320 that must have reached
-    # the leader's own epoch: until then the leader does not know how far the leader before had committed.
+    # The leader, when the follower has reached the high watermark. Since the first try of KIP-320 that must have
+    # reached the leader's own epoch: until then the leader does not know how far the leader before had committed.
     @action("RPN-11", who="leader")
     def expand(s, r: Replica, f: Replica) -> None:
         require(s.leads(r), f not in s.known_isr[r], s.has_below(f, r, s.hw[r]))
@@ -330,6 +331,16 @@ class Generations(Model):
     @invariant("RPN-3")
     def one_leader_an_epoch(s, a: Replica, b: Replica) -> bool:
         return a == b or s.leader[a] != a or s.leader[b] != b or s.epoch[a] != s.epoch[b]
+
+    @step("RPN-8")
+    def a_leader_writes_in_its_epoch(s, r: Replica) -> bool:
+        n = len(s.log[r])
+        return s.leader[r] != r or len(s.next.log[r]) <= n or s.next.log[r][n].epoch == s.epoch[r]
+
+    @step("RPN-9")
+    def a_leaders_high_watermark_rises(s, r: Replica) -> bool:
+        """While it leads in one epoch."""
+        return s.leader[r] != r or s.next.epoch[r] != s.epoch[r] or s.hw[r] <= s.next.hw[r]
 
     @step("RPN-3")
     def epochs_rise(s, r: Replica) -> bool:
@@ -372,6 +383,11 @@ class Released(Generations):
             or s.log[a][n].epoch != s.log[b][n].epoch
             or s.log[a][n] == s.log[b][n]
         )
+
+    @leads_to("RPN-19")
+    def what_is_written_is_committed(s, r: Replica, n: Offset) -> tuple[bool, bool]:
+        """Once the controller changes nothing any more, if followers hear of their leader and fetch."""
+        return len(s.requests) == E and s.leads(r) and n < len(s.log[r]), n < s.hw[r]
 
     @lemma("RPN-9")
     def ghost_lengths(s) -> bool:

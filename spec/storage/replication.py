@@ -33,6 +33,10 @@ EXPLORED_ONLY = BETWEEN_BROKERS | {
     "proof": "explored at the sizes that are pinned; the proof is of the protocol of KIP-320"
 }
 
+LIVENESS = BETWEEN_BROKERS | {
+    "proof": "explored under the fairness that the model states; a proof is of what never happens"
+}
+
 machine = without_state("replication", __name__)
 
 clause(
@@ -59,9 +63,9 @@ clause(
     all of its log; the controller accepts it from the leader of its current epoch alone. [{PARTITION}, maybeShrinkIsr;
     KIP-497]
 
-    RPN-11: A leader takes a follower into the in-sync replicas only if that one has reached its high watermark and, since
-    KIP-320, its high watermark has reached the first record of its own epoch, or its log end; the controller accepts it
-    from the leader of its current epoch alone. [{PARTITION}, isFollowerInSync; KIP-320; KAFKA-7128]
+    RPN-11: A leader takes a follower into the in-sync replicas only if that one has reached its high watermark and,
+    since KIP-320, its high watermark has reached the first record of its own epoch, or its log end; the controller
+    accepts it from the leader of its current epoch alone. [{PARTITION}, isFollowerInSync; KIP-320; KAFKA-7128]
 
     RPN-12: What consumers see is one log of committed records that only grows; each replica shows a prefix of it.
     [KIP-320]
@@ -74,7 +78,8 @@ clause(
     which they find by leader epoch and end offset. [KIP-279; {FETCHER}, getOffsetTruncationState]
 
     RPN-18: A leader answers fetches and questions for the end of an epoch only from followers of its own leader epoch:
-    a lower one gets FENCED_LEADER_EPOCH, a higher one UNKNOWN_LEADER_EPOCH. [KIP-320; {PARTITION}, checkCurrentLeaderEpoch]
+    a lower one gets FENCED_LEADER_EPOCH, a higher one UNKNOWN_LEADER_EPOCH. [KIP-320; {PARTITION},
+    checkCurrentLeaderEpoch]
     """,
     without=BETWEEN_BROKERS,
 )
@@ -94,8 +99,8 @@ clause(
 )
 clause(
     """
-    RPN-15: Since 2.7 a replica that begins to follow fetches at once. A fetch names the epoch of its last record; if the
-    leader's log ends that epoch earlier, or knows it not, the answer has the leader's epoch and end offset, and the
+    RPN-15: Since 2.7 a replica that begins to follow fetches at once. A fetch names the epoch of its last record; if
+    the leader's log ends that epoch earlier, or knows it not, the answer has the leader's epoch and end offset, and the
     follower truncates there. The leader counts the follower for the offset that it fetches from. [KIP-595; {PARTITION},
     readRecords]
 
@@ -106,4 +111,11 @@ clause(
     sync, its log is the truth, and committed records may be lost. A consumer notices. [{CONTROLLER}; KIP-320]
     """,
     without=EXPLORED_ONLY,
+)
+clause(
+    """
+    RPN-19: Once the controller changes nothing any more, everything in the log of the leader is committed in the end,
+    if replicas hear of their leader, followers fetch, and the leader raises its high watermark where it may. [KIP-320]
+    """,
+    without=LIVENESS,
 )

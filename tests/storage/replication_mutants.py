@@ -13,7 +13,6 @@ from kafkaspec.models.storage.replication import (
     BY_RECORD,
     FENCED,
     ON_FETCH,
-    E,
     L,
     Offset,
     RealEpoch,
