@@ -536,13 +536,17 @@ class Released(Generations):
         )
 
     @lemma("RPN-14")
-    def later_isr_has_earlier_commits(s) -> bool:
-        return all(
-            s.epoch[x] >= s.committed_in[n] and n < len(s.log[x]) and s.log[x][n] == s.committed[n]
-            for i in range(E + 1)
-            for x in Replica
-            for n in range(L + 1)
-            if i < len(s.requests) and x in s.requests[i].isr and n < len(s.committed) and s.committed_in[n] < i + 1
+    def later_isr_has_earlier_commits(s, i: Epoch, x: Replica, n: Offset) -> bool:
+        """Whoever a request names as in sync has what was committed in the epochs before it."""
+        return not (
+            i < len(s.requests) and x in s.requests[i].isr and n < len(s.committed) and s.committed_in[n] < i + 1
+        ) or (s.epoch[x] >= s.committed_in[n] and n < len(s.log[x]) and s.log[x][n] == s.committed[n])
+
+    @lemma("RPN-14")
+    def leader_has_what_was_committed(s, r: Replica, n: Offset) -> bool:
+        """In its epoch and before."""
+        return not (s.leader[r] == r and n < len(s.committed) and s.committed_in[n] <= s.epoch[r]) or (
+            n < len(s.log[r]) and s.log[r][n] == s.committed[n]
         )
 
     @lemma("RPN-9")
@@ -555,10 +559,14 @@ class Released(Generations):
         ) or (n < s.hw[r])
 
     @lemma("RPN-13")
+    def known_isr_is_as_far(s, r: Replica, f: Replica, n: Offset) -> bool:
+        return not (s.leader[r] == r and f in s.known_isr[r] and n < s.hw[r]) or s.epoch[f] >= s.committed_in[n]
+
+    @lemma("RPN-13")
     def known_isr_has_visible(s, r: Replica, f: Replica, n: Offset) -> bool:
         """Whoever a leader knows as in sync has every record below its high watermark, and keeps it."""
         return not (s.leader[r] == r and f in s.known_isr[r] and n < s.hw[r]) or (
-            s.epoch[f] >= s.committed_in[n] and n < len(s.log[f]) and s.log[f][n] == s.committed[n]
+            n < len(s.log[f]) and s.log[f][n] == s.committed[n]
         )
 
 
