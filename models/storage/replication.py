@@ -308,20 +308,20 @@ class Generations(Model):
         s.next.known_isr[r] = s.known_isr[r] | {f}
 
     @define
-    def agree(s, a: Replica, b: Replica, o: Offset) -> bool:
-        """Both logs have the same records below o."""
-        return all(n < len(s.log[a]) and n < len(s.log[b]) and s.log[a][n] == s.log[b][n] for n in range(o))
+    def same(s, a: Replica, b: Replica, n: Offset) -> bool:
+        """Both logs have one record there."""
+        return n < len(s.log[a]) and n < len(s.log[b]) and s.log[a][n] == s.log[b][n]
 
     @invariant("RPN-13")
-    def weak_isr(s, r: Replica) -> bool:
+    def weak_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
         """Whoever a leader knows as in sync has every record below its high watermark."""
-        return s.leader[r] != r or all(s.agree(r, f, s.hw[r]) for f in s.known_isr[r])
+        return s.leader[r] != r or f not in s.known_isr[r] or n >= s.hw[r] or s.same(r, f, n)
 
     @invariant("RPN-14")
-    def strong_isr(s, r: Replica) -> bool:
+    def strong_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
         """Whoever is in sync has every record below any leader's high watermark: what a consumer may have read is on
         every replica that can be elected."""
-        return s.leader[r] != r or all(s.agree(r, f, s.hw[r]) for f in s.isr)
+        return s.leader[r] != r or f not in s.isr or n >= s.hw[r] or s.same(r, f, n)
 
     @invariant("RPN-1", "RPN-2", "RPN-10")
     def leader_in_isr(s) -> bool:
@@ -373,7 +373,7 @@ class Released(Generations):
 
     @invariant("RPN-9")
     def replicas_agree_below_the_high_watermark(s, a: Replica, b: Replica, n: Offset) -> bool:
-        return n >= min(s.hw[a], s.hw[b]) or (n < len(s.log[a]) and n < len(s.log[b]) and s.log[a][n] == s.log[b][n])
+        return n >= min(s.hw[a], s.hw[b]) or s.same(a, b, n)
 
     @invariant("RPN-6")
     def one_record_an_epoch_and_offset(s, a: Replica, b: Replica, n: Offset) -> bool:
@@ -650,16 +650,16 @@ class Fetching(Generations):
         s.next.read = s.read + [s.log[r][len(s.read)]]
 
     @invariant("RPN-13")
-    def weak_isr(s, r: Replica) -> bool:
-        return UNCLEAN or s.leader[r] != r or all(s.agree(r, f, s.hw[r]) for f in s.known_isr[r])
+    def weak_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
+        return UNCLEAN or s.leader[r] != r or f not in s.known_isr[r] or n >= s.hw[r] or s.same(r, f, n)
 
     @invariant("RPN-14")
-    def strong_isr(s, r: Replica) -> bool:
-        return UNCLEAN or s.leader[r] != r or all(s.agree(r, f, s.hw[r]) for f in s.isr)
+    def strong_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
+        return UNCLEAN or s.leader[r] != r or f not in s.isr or n >= s.hw[r] or s.same(r, f, n)
 
     @invariant("RPN-9")
-    def agree_to_high_watermark(s, a: Replica, b: Replica) -> bool:
-        return UNCLEAN or s.agree(a, b, min(s.hw[a], s.hw[b]))
+    def replicas_agree_below_the_high_watermark(s, a: Replica, b: Replica, n: Offset) -> bool:
+        return UNCLEAN or n >= min(s.hw[a], s.hw[b]) or s.same(a, b, n)
 
     @invariant("RPN-14", "RPN-16")
     def nothing_read_is_lost(s, r: Replica) -> bool:

@@ -10,6 +10,7 @@ PROOFS = [
     Proof(CommittedLog, explored_at={"Replica": 2, "L": 2, "R": 2, "E": 2}),
     Proof(
         Released,
+        timeout_s=60,
         fixed=KIP_320,
         explored_at={"Replica": 2, "L": 2, "R": 2, "E": 3},
         note="of the generations before it the explorer shows that the claims are false",
