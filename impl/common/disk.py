@@ -213,10 +213,9 @@ class SimulatedDisk:
 
     def flush_directory(self, path: str) -> None:
         self._step(path)
-        inside = path + "/"
-        for name in [n for n in self.durable_names if n.startswith(inside) and n not in self.names]:
+        for name in [n for n in self.durable_names if n.rpartition("/")[0] == path and n not in self.names]:
             del self.durable_names[name]
-        self.durable_names |= {n: f for n, f in self.names.items() if n.startswith(inside)}
+        self.durable_names |= {n: f for n, f in self.names.items() if n.rpartition("/")[0] == path}
 
     def unsure(self) -> list[str]:
         """The names of which a crash now may leave the old or the new."""

@@ -188,12 +188,34 @@ class FetchResult(NamedTuple):
 
 
 class Loader(LogLoader):
-    """A load that knows when producers expire. [LOG-47]"""
+    """A load that knows when producers expire, and reads a segment in one go. [LOG-31, LOG-47]"""
 
     expiration_ms = 86_400_000
 
     def _producer_state(self) -> ProducerStateManager:
         return ProducerStateManager(self.directory, self.disk, self.expiration_ms)
+
+    @staticmethod
+    def _replay(segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
+        """What is read of a segment counts as one append. [LOG-31]"""
+        at = segment.translate_offset(begin)
+        if at is None:
+            return
+        data, m = segment.data(), state.manager
+        updates: dict[int, Append] = {}
+        ended = list[CompletedTransaction]()
+        for h in headers(data, at.position):
+            if h.last_offset >= end:
+                break
+            if h.producer_id >= 0:
+                if h.producer_id not in updates:
+                    updates[h.producer_id] = m.prepare(h.producer_id, REPLICATION)
+                completed = state.taken(updates[h.producer_id], h, data[h.position : h.position + h.size])
+                ended += [completed] if completed is not None else []
+        for update in updates.values():
+            m.update(update)
+        for completed in ended:
+            m.complete(completed)
 
 
 def arrived(records: bytes) -> Iterator[Header]:

@@ -21,7 +21,13 @@ from kafkaspec.impl.common.disk import Disk, RealDisk
 from kafkaspec.impl.common.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, LENGTH_AT, MAGIC, MAGIC_AT, Batch, Encoder, control
 from kafkaspec.impl.storage.offset_index import OffsetIndex
-from kafkaspec.impl.storage.producer_state import INT_MAX, REPLICATION, ProducerStateManager
+from kafkaspec.impl.storage.producer_state import (
+    INT_MAX,
+    REPLICATION,
+    Append,
+    CompletedTransaction,
+    ProducerStateManager,
+)
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
 from kafkaspec.spec.common.record_format import CONTROL, HEADER, TRANSACTIONAL
@@ -487,31 +493,11 @@ class ProducerStates:
     def append(self, header: Header, body: bytes) -> AbortedTxn | None:
         """Bring the producer state up to date with a batch; the aborted transaction that it ends, if any.
         [SEG-18, PSM-16]"""
-        h, manager = header, self.manager
-        if h.producer_id < 0:
+        manager = self.manager
+        if header.producer_id < 0:
             return None
-        update = manager.prepare(h.producer_id, REPLICATION)
-        completed = None
-        if h.attributes & CONTROL and not h.records:
-            manager.update(update)  # a marker that the cleaner emptied: an unknown producer gets epoch -1, no time
-            return None
-        if h.attributes & CONTROL:
-            marker = next(Batch(body, h.position).records())
-            says = control(marker.key, marker.value)
-            completed = update.marker(
-                says.type == 0, h.producer_epoch, says.coordinator_epoch or 0, h.last_offset, h.max_timestamp, -1
-            )
-        else:
-            last = (h.base_sequence + h.last_offset_delta) & INT_MAX  # after INT_MAX comes 0
-            update.data(
-                h.producer_epoch,
-                h.base_sequence,
-                last,
-                h.base_offset,
-                h.last_offset,
-                h.max_timestamp,
-                bool(h.attributes & TRANSACTIONAL),
-            )
+        update = manager.prepare(header.producer_id, REPLICATION)
+        completed = self.taken(update, header, body)
         manager.update(update)
         if completed is None:
             return None
@@ -520,3 +506,26 @@ class ProducerStates:
         if not completed.aborted:
             return None
         return AbortedTxn(completed.producer_id, completed.first_offset, completed.last_offset, stable)
+
+    @staticmethod
+    def taken(update: Append, h: Header, body: bytes) -> CompletedTransaction | None:
+        """What a producer appends, with a batch; the transaction that it ends, if any."""
+        if h.attributes & CONTROL and not h.records:
+            return None  # a marker that the cleaner emptied: an unknown producer gets epoch -1, no time
+        if h.attributes & CONTROL:
+            marker = next(Batch(body, h.position).records())
+            says = control(marker.key, marker.value)
+            return update.marker(
+                says.type == 0, h.producer_epoch, says.coordinator_epoch or 0, h.last_offset, h.max_timestamp, -1
+            )
+        last = (h.base_sequence + h.last_offset_delta) & INT_MAX  # after INT_MAX comes 0
+        update.data(
+            h.producer_epoch,
+            h.base_sequence,
+            last,
+            h.base_offset,
+            h.last_offset,
+            h.max_timestamp,
+            bool(h.attributes & TRANSACTIONAL),
+        )
+        return None

@@ -47,6 +47,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "LeaderEpochCache.entries_in_range: start_offset > 0": "below offset 0 there is no entry",
     },
     "log": {
+        "Loader._replay: h.last_offset > end": "no batch's last offset is the log's end",
         "LogConfig.asks_records: min(self.timestamp_before_max_ms, self.timestamp_after_max_ms) "
         "<= 2 ** 63 - 1": "a record that is asked without a bound is refused by none",
         "arrived: int.from_bytes(rest[LENGTH_AT:OVERHEAD], 'big', signed=True) "

@@ -17,6 +17,7 @@ from kafkaspec.impl.storage import log_driver
 from kafkaspec.impl.storage.batch import stamp
 from kafkaspec.impl.storage.leader_epochs import EpochEnd
 from kafkaspec.impl.storage.log import AppendInfo, FetchResult, Place, UnifiedLog
+from kafkaspec.impl.storage.log_loader import LogLoader
 from kafkaspec.impl.storage.producer_state import CLIENT, ProducerStateError, ProducerStateManager
 from kafkaspec.impl.storage.segment import CRC_FROM, CorruptRecord, Header, Segment, headers
 from kafkaspec.impl.storage.transaction_index import AbortedTxn
@@ -1191,7 +1192,12 @@ def _first_entry_alone(self: UnifiedLog, *args: Any) -> FetchResult:
     return Sound.read(self, *args)._replace(first_entry_incomplete=False)
 
 
+class BatchByBatch(impl.Loader):
+    _replay = staticmethod(LogLoader._replay)
+
+
 RARE = [
+    of_impl("batch by batch", "LOG-31", "what is read again counts batch by batch", _log(loader_class=BatchByBatch)),
     of_impl("over by one", "LOG-39", "retention.bytes is one byte less", _log(delete_old_segments=_over_by_one)),
     of_impl("strictly older", "LOG-39", "a segment goes one ms early", _log(delete_old_segments=_strictly_older)),
     of_impl("the active stays", "LOG-33", "the active segment is never deleted", _log(_delete=_rolled_out)),
@@ -1470,5 +1476,6 @@ MUTANTS += LEADERS
 MUTANTS += REFUSED
 
 UNSEEN: dict[str, str] = {
+    "batch by batch": "too rare: nothing noticed it, nor the judge in 20,000 calls; a test of LOG-31 does",
     "verified again": "not found yet: nothing noticed it, nor the judge in 20,000 calls; a test of LOG-9 does",
 }
