@@ -82,8 +82,8 @@ class Replacement(Model):
 
     @action("LDR-14", who="cleaner")
     def write(s, covered: set[Old]) -> None:
-        """All new segments, flushed; which of the old ones they reach. Of a compaction the first one at least, which has
-        the same base; of a split perhaps none (LDR-21)."""
+        """All new segments, flushed; which of the old ones they reach. After a compaction the first one at least, which
+        has the same base; after a split perhaps none (LDR-21)."""
         require(s.doing == Doing.WRITING, all(s.new[n] == Stage.NONE for n in range(1, N + 1)))
         s.next.covered = {o: o in covered for o in Old}
         s.next.old = {o: True for o in Old}
