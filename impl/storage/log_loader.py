@@ -10,6 +10,7 @@ Source: LogLoader, LocalLog.replaceSegments and UnifiedLog.rebuildProducerState,
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -253,10 +254,8 @@ class LogLoader:
         if at is None:
             return
         data = segment.data()
-        for h in headers(data, at.position):
-            if h.last_offset >= end:
-                return
-            state.append(h, data[h.position : h.position + h.size])
+        below = itertools.takewhile(lambda h: h.last_offset < end, headers(data, at.position))
+        state.append_all((h, data[h.position : h.position + h.size]) for h in below)
 
 
 class _Listener:

@@ -10,7 +10,7 @@ Source: LogSegment, FileRecords, FileLogInputStream and LogFileUtils, Kafka 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -21,7 +21,13 @@ from kafkaspec.impl.common.disk import Disk, RealDisk
 from kafkaspec.impl.common.mapped_index import IndexFile, RealFile
 from kafkaspec.impl.storage.batch import CONTROL_KEY, END_MARKER, LENGTH_AT, MAGIC, MAGIC_AT, Batch, Encoder, control
 from kafkaspec.impl.storage.offset_index import OffsetIndex
-from kafkaspec.impl.storage.producer_state import INT_MAX, REPLICATION, ProducerStateManager
+from kafkaspec.impl.storage.producer_state import (
+    INT_MAX,
+    REPLICATION,
+    Append,
+    CompletedTransaction,
+    ProducerStateManager,
+)
 from kafkaspec.impl.storage.time_index import TimeIndex
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, TransactionIndex
 from kafkaspec.spec.common.record_format import CONTROL, HEADER, TRANSACTIONAL
@@ -487,31 +493,11 @@ class ProducerStates:
     def append(self, header: Header, body: bytes) -> AbortedTxn | None:
         """Bring the producer state up to date with a batch; the aborted transaction that it ends, if any.
         [SEG-18, PSM-16]"""
-        h, manager = header, self.manager
-        if h.producer_id < 0:
+        manager = self.manager
+        if header.producer_id < 0:
             return None
-        update = manager.prepare(h.producer_id, REPLICATION)
-        completed = None
-        if h.attributes & CONTROL and not h.records:
-            manager.update(update)  # a marker that the cleaner emptied: an unknown producer gets epoch -1, no time
-            return None
-        if h.attributes & CONTROL:
-            marker = next(Batch(body, h.position).records())
-            says = control(marker.key, marker.value)
-            completed = update.marker(
-                says.type == 0, h.producer_epoch, says.coordinator_epoch or 0, h.last_offset, h.max_timestamp, -1
-            )
-        else:
-            last = (h.base_sequence + h.last_offset_delta) & INT_MAX  # after INT_MAX comes 0
-            update.data(
-                h.producer_epoch,
-                h.base_sequence,
-                last,
-                h.base_offset,
-                h.last_offset,
-                h.max_timestamp,
-                bool(h.attributes & TRANSACTIONAL),
-            )
+        update = manager.prepare(header.producer_id, REPLICATION)
+        completed = self._taken(update, header, body)
         manager.update(update)
         if completed is None:
             return None
@@ -520,3 +506,41 @@ class ProducerStates:
         if not completed.aborted:
             return None
         return AbortedTxn(completed.producer_id, completed.first_offset, completed.last_offset, stable)
+
+    def append_all(self, batches: Iterable[tuple[Header, bytes]]) -> None:
+        """Bring the producer state up to date with what is read in one go, as with one append. [LOG-31]"""
+        updates: dict[int, Append] = {}
+        ended = list[CompletedTransaction]()
+        for header, body in batches:
+            if header.producer_id >= 0:
+                if header.producer_id not in updates:
+                    updates[header.producer_id] = self.manager.prepare(header.producer_id, REPLICATION)
+                completed = self._taken(updates[header.producer_id], header, body)
+                ended += [completed] if completed is not None else []
+        for update in updates.values():
+            self.manager.update(update)
+        for completed in ended:
+            self.manager.complete(completed)
+
+    @staticmethod
+    def _taken(update: Append, h: Header, body: bytes) -> CompletedTransaction | None:
+        """What a producer appends, with a batch; the transaction that it ends, if any."""
+        if h.attributes & CONTROL and not h.records:
+            return None  # a marker that the cleaner emptied: an unknown producer gets epoch -1, no time
+        if h.attributes & CONTROL:
+            marker = next(Batch(body, h.position).records())
+            says = control(marker.key, marker.value)
+            return update.marker(
+                says.type == 0, h.producer_epoch, says.coordinator_epoch or 0, h.last_offset, h.max_timestamp, -1
+            )
+        last = (h.base_sequence + h.last_offset_delta) & INT_MAX  # after INT_MAX comes 0
+        update.data(
+            h.producer_epoch,
+            h.base_sequence,
+            last,
+            h.base_offset,
+            h.last_offset,
+            h.max_timestamp,
+            bool(h.attributes & TRANSACTIONAL),
+        )
+        return None

@@ -1191,7 +1191,20 @@ def _first_entry_alone(self: UnifiedLog, *args: Any) -> FetchResult:
     return Sound.read(self, *args)._replace(first_entry_incomplete=False)
 
 
+class BatchByBatch(impl.Loader):
+    """What is read again counts batch by batch."""
+
+    @staticmethod
+    def _replay(segment: Segment, begin: int, end: int, state: impl.ProducerStates) -> None:
+        at = segment.translate_offset(begin)
+        if at is not None:
+            for h in headers(segment.data(), at.position):
+                if h.last_offset < end:
+                    state.append_all([(h, segment.data()[h.position : h.position + h.size])])
+
+
 RARE = [
+    of_impl("batch by batch", "LOG-31", "what is read again counts batch by batch", _log(loader_class=BatchByBatch)),
     of_impl("over by one", "LOG-39", "retention.bytes is one byte less", _log(delete_old_segments=_over_by_one)),
     of_impl("strictly older", "LOG-39", "a segment goes one ms early", _log(delete_old_segments=_strictly_older)),
     of_impl("the active stays", "LOG-33", "the active segment is never deleted", _log(_delete=_rolled_out)),

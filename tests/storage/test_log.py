@@ -869,6 +869,22 @@ def test_a_closed_log_without_snapshots_knows_no_producers() -> None:
 
 
 @pytest.mark.clause("LOG-31")
+def test_an_epoch_that_falls_back_within_what_is_read_again() -> None:
+    """A segment counts as one append. Kafka 4.3.0 and 3.9.1 answer so."""
+    h = History()
+    reopen = {"log_start_offset": 0, "producer_snapshots_deleted": True}
+    h.leader(producer_id=1, producer_epoch=0, base_sequence=0)
+    h("roll")
+    h.marker(1, producer_epoch=1)
+    h("closeAndReopen", **reopen, recovery_point=0)
+    h.marker(1)
+    h("roll")
+    h("crashAndReopen", **reopen, recovery_point=3)
+    (known,) = h.log.producers.producers.values()
+    assert (known.epoch, len(known.batches)) == (0, 1)
+
+
+@pytest.mark.clause("LOG-31")
 def test_a_batch_within_a_transaction_that_it_is_not_of_cannot_be_read_again() -> None:
     h = History()
     h.leader(**transactional(1))

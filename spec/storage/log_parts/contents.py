@@ -231,6 +231,10 @@ class Log:
         hw = self.high_watermark.offset
         return first.offset if first is not None and first.offset < hw else hw
 
+    def stands_for(self, offset: int, batch: contents.Batch) -> int:
+        """What the place of an offset in a batch, or below it in a hole, stands for (LOG-18)."""
+        return batch.base_offset
+
     def with_active(self, segment: Segment) -> Log:
         return replace(self, segments=(*self.segments[:-1], segment))
 
@@ -278,7 +282,7 @@ def place_of(log: Log, offset: int) -> Mark | None:
         for segment in log.segments[first:]:
             at = contents.place(segment, offset)
             if at is not None:
-                return Mark(at.batch.base_offset, segment.base_offset, at.position)
+                return Mark(log.stands_for(offset, at.batch), segment.base_offset, at.position)
     return log.end
 
 
@@ -487,13 +491,30 @@ def append_to_producers(
     return step.state, step.result if duplicate or isinstance(step.result, Refused) else None
 
 
+def read_again(state: producers.State, batches: Iterable[contents.Batch]) -> producers.State:
+    """The producers after what was read in one go (LOG-31)."""
+    before, moved = state.producers, set[int]()
+    for b in batches:
+        assert isinstance(b, Batch)
+        state, _ = append_to_producers(state, b, "REPLICATION")
+        if b.producer_id in before and state.producers[b.producer_id].epoch != before[b.producer_id].epoch:
+            moved.add(b.producer_id)
+    for id in moved:
+        known, now = before[id], state.producers[id]
+        if known.epoch == now.epoch:
+            state = state.with_producer(id, now._replace(batches=(*known.batches, *now.batches)[-5:]), state.end)
+    return state
+
+
 @states(without=PRODUCERS)
 def rebuilt(log: Log, end: int, clean: bool = False, fails: Refusable | None = None) -> Log:
     """The log with its producer state brought to `end`; out of service where the disk refuses a snapshot.
 
     LOG-31: After a truncation the producer state is taken from the newest snapshot that is left (PSM-19, PSM-20), and
     what stands in the log behind it is read again, up to the new end. A snapshot is taken at the base offsets of the
-    last two segments that are passed, and at the end. [UnifiedLog.rebuildProducerState, Kafka 4.3.0]
+    last two segments that are passed, and at the end. What is read of a segment counts as one append: a producer whose
+    epoch falls back within it to what was known before keeps the batches that were known.
+    [UnifiedLog.rebuildProducerState and ProducerAppendInfo, Kafka 4.3.0]
 
     LOG-47: A log that was closed and has no snapshot, as that of an old release, is not read for producers: none is
     known, and empty snapshots are taken at the base offsets of the last two segments and at the end. [{CHAPTER},
@@ -518,10 +539,8 @@ def rebuilt(log: Log, end: int, clean: bool = False, fails: Refusable | None = N
                 state = take_snapshot(state)
             at = contents.place(segment, start)
             stop = contents.place(segment, end) if floor is not None and log.segments[floor] is segment else None
-            for position, b in segment.placed if at is not None else ():
-                if at is not None and position >= at.position and (stop is None or position < stop.position):
-                    assert isinstance(b, Batch)
-                    state, _ = append_to_producers(state, b, "REPLICATION")
+            first, last = at.position if at is not None else segment.size, stop.position if stop is not None else None
+            state = read_again(state, [b for at, b in segment.placed if first <= at and (last is None or at < last)])
             state = replace(state, end=start)
     state = replace(state, end=end)
     if fails == "snapshot" and end > state.last_snapshot:
@@ -566,7 +585,7 @@ def loaded(log: Log, clean: bool, recovery_point: int, log_start: int, lost_byte
         log.producers.config,
     )  # fmt: skip
     kept = [*log.segments[:-1], torn(log.active, lost_bytes)]
-    after = Log(
+    after = type(log)(
         log.config, tuple(kept), fresh, epochs=leader_epochs.loaded(log.epochs_file or ()), epochs_file=log.epochs_file,
         topic_id=log.topic_id_file, topic_id_file=log.topic_id_file, indexed=log.indexed,
     )  # fmt: skip

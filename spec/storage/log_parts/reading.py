@@ -79,7 +79,7 @@ def given(
             return Step(state, NEGATIVE_SIZE)
         if at is None:
             continue
-        mark = Mark(at.batch.base_offset, s.base_offset, at.position)
+        mark = Mark(state.stands_for(offset, at.batch), s.base_offset, at.position)
         most = max(max_length, at.batch.size) if min_one_message else max_length
         end = s.size if s.base_offset < bound.segment else bound.position if s.base_offset == bound.segment else None
         size, incomplete = 0, False

@@ -1,10 +1,12 @@
 package org.apache.kafka.storage.internals.log;
 
 import java.io.IOException;
+import java.util.Optional;
 import kafka.log.LocalLog;
 import kafka.log.UnifiedLog;
 import kafka.server.BrokerTopicStats;
 import kafka.server.RequestLocal;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
@@ -16,8 +18,13 @@ final class QuietLog extends UnifiedLog {
 
     QuietLog(long logStartOffset, LocalLog local, int expirationCheckMs, LeaderEpochFileCache epochs,
              ProducerStateManager producers) throws IOException {
-        super(logStartOffset, local, STATS, expirationCheckMs, Option.apply(epochs), producers, Option.empty(), true, false,
-            LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
+        this(logStartOffset, local, expirationCheckMs, epochs, producers, Optional.empty());
+    }
+
+    QuietLog(long logStartOffset, LocalLog local, int expirationCheckMs, LeaderEpochFileCache epochs,
+             ProducerStateManager producers, Optional<Uuid> topicId) throws IOException {
+        super(logStartOffset, local, STATS, expirationCheckMs, Option.apply(epochs), producers,
+            Option.apply(topicId.orElse(null)), true, false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
     }
 
     @Override

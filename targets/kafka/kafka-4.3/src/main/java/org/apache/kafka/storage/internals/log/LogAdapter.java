@@ -1,211 +1,18 @@
 package org.apache.kafka.storage.internals.log;
 
-import static org.apache.kafka.storage.internals.log.SegmentAdapter.object;
-
-import com.fasterxml.jackson.databind.JsonNode;
-import java.io.File;
 import java.io.IOException;
-import java.io.RandomAccessFile;
-import java.lang.reflect.Field;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ScheduledFuture;
-import kafkaspec.target.Adapter;
-import kafkaspec.target.Scratch;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.compress.Compression;
-import org.apache.kafka.common.errors.InconsistentTopicIdException;
-import org.apache.kafka.common.errors.KafkaStorageException;
-import org.apache.kafka.common.record.TimestampType;
-import org.apache.kafka.common.record.internal.ControlRecordType;
-import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
-import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
-import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.server.common.OffsetAndEpoch;
 import org.apache.kafka.server.storage.log.FetchIsolation;
-import org.apache.kafka.server.util.MockTime;
-import org.apache.kafka.server.util.Scheduler;
-import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
 
-/**
- * {@link UnifiedLog} over {@link LocalLog}, one partition, one replica, without tiered storage.
- *
- * <p>The adapter adds: batches that Kafka's builder fills; for a transactional batch of a client the verification that a
- * broker asks for first; a jitter that is not drawn; a clock and a scheduler that run by {@code advance} alone. With
- * {@code failAt} the effect of that name throws an IOException in the place of the disk, before it does anything: of
- * {@code epochs} where the checkpoint file is written, whose own handler marks the directory as failed. Of {@code topicId}
- * a directory stands where Kafka would write the file, of {@code rename} where it would move a segment's; of {@code cut}
- * the segment's channel refuses. The task that writes the topic's id is held back until {@code flushMetadataFile}, and
- * one that writes leader epochs until the call is over, as a scheduler that is busy does. A crash is a copy of
- * the directory, cut, and loaded again. After each call the active segment's indexes are looked at, so that their files,
- * which Kafka makes when they are first needed, are there: which call makes them is not compared. Likewise each segment is
- * asked for its largest timestamp when it was loaded: a segment that is truncated before anybody asked forgets it.
- */
-public final class LogAdapter implements Adapter {
-    private static final int NEVER = Integer.MAX_VALUE;
-
-    private final Scratch scratch = new Scratch("log");
-    private TopicPartition partition;
-    private Path dir;
-    private LogConfig config;
-    private int transactionTimeoutMs;
-    private int expirationMs;
-    private MockTime time;
-    private LogDirFailureChannel failures;
-    private QuietLog log;
-    private Producers producers;
-    private String failAt;
-    private final List<Runnable> held = new ArrayList<>();
-    private final List<Runnable> soon = new ArrayList<>();
-
-    /** A configuration whose jitter is known. */
-    private static final class Config extends LogConfig {
-        private final long jitterMs;
-
-        Config(Map<String, Object> props, long jitterMs) {
-            super(props);
-            this.jitterMs = jitterMs;
-        }
-
-        @Override
-        public long randomSegmentJitter() {
-            return jitterMs;
-        }
-    }
-
-    /**
-     * The clock's scheduler, which holds one task back, and the leader epochs until the call is over. Nobody is told of a
-     * task that fails, as of a broker's.
-     */
-    private final class Later implements Scheduler {
-        @Override
-        public void startup() {
-            time.scheduler.startup();
-        }
-
-        @Override
-        public void shutdown() throws InterruptedException {
-            time.scheduler.shutdown();
-        }
-
-        @Override
-        public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
-            if (name.equals("flush-metadata-file")) {
-                held.add(task);
-                return null;
-            }
-            Runnable untold = () -> {
-                try {
-                    task.run();
-                } catch (KafkaStorageException e) {
-                    // the directory is out of service
-                }
-            };
-            if (name.startsWith("leader-epoch-cache-flush")) {
-                soon.add(untold);
-                return null;
-            }
-            return time.scheduler.schedule(name, untold, delayMs, periodMs);
-        }
-
-        @Override
-        public void resizeThreadPool(int size) {
-            time.scheduler.resizeThreadPool(size);
-        }
-    }
-
-    private void refuse(String effect) throws IOException {
-        if (effect.equals(failAt)) {
-            throw new IOException("the disk refuses: " + effect);
-        }
-    }
-
-    private final class Epochs extends LeaderEpochCheckpointFile {
-        Epochs(File file) throws IOException {
-            super(file, failures);
-        }
-
-        @Override
-        public void write(Collection<EpochEntry> entries) {
-            refuseEpochs();
-            super.write(entries);
-        }
-
-        @Override
-        public void writeIfDirExists(Collection<EpochEntry> entries) {
-            refuseEpochs();
-            super.writeIfDirExists(entries);
-        }
-
-        private void refuseEpochs() {
-            try {
-                refuse("epochs");
-            } catch (IOException e) {
-                failures.maybeAddOfflineLogDir(dir.getParent().toString(), "", e);
-                throw new KafkaStorageException(e.getMessage(), e);
-            }
-        }
-    }
-
-    private final class Producers extends ProducerStateManager {
-        Producers() throws IOException {
-            super(partition, dir.toFile(), transactionTimeoutMs, new ProducerStateManagerConfig(expirationMs, true), time);
-        }
-
-        @Override
-        public Optional<File> takeSnapshot(boolean sync) throws IOException {
-            if (mapEndOffset() > lastSnapshot()) {
-                refuse("snapshot");
-            }
-            return super.takeSnapshot(sync);
-        }
-
-        private long lastSnapshot() {
-            try {
-                Field field = ProducerStateManager.class.getDeclaredField("lastSnapOffset");
-                field.setAccessible(true);
-                return field.getLong(this);
-            } catch (ReflectiveOperationException e) {
-                throw new AdapterFailure("no lastSnapOffset", e);
-            }
-        }
-
-        /** It is asked just before the transaction index is written. */
-        @Override
-        public long lastStableOffset(CompletedTxn ended) {
-            if (ended.isAborted()) {
-                try {
-                    refuse("txnIndex");
-                } catch (IOException e) {
-                    LogAdapter.<RuntimeException>thrown(e);
-                }
-            }
-            return super.lastStableOffset(ended);
-        }
-    }
-
-    @SuppressWarnings("unchecked")
-    private static <E extends Throwable> void thrown(Throwable e) throws E {
-        throw (E) e;
-    }
-
+/** Subsystem `log` of 4.3. */
+public final class LogAdapter extends LogCalls {
     private final class Local extends LocalLog {
         Local(LogSegments segments, LoadedLogOffsets offsets) {
             super(dir.toFile(), config, segments, offsets.recoveryPoint(), offsets.nextOffsetMetadata(), new Later(), time,
@@ -215,9 +22,7 @@ public final class LogAdapter implements Adapter {
         @Override
         public LogSegment roll(Long expectedNextOffset) {
             return LocalLog.maybeHandleIOException(failures, parentDir(), () -> "roll", () -> {
-                if (Math.max(expectedNextOffset, logEndOffset()) >= segments().activeSegment().baseOffset()) {
-                    refuse("roll"); // below it the disk is not asked
-                }
+                refuseRoll(segments(), Math.max(expectedNextOffset, logEndOffset()));
                 return super.roll(expectedNextOffset);
             });
         }
@@ -230,426 +35,92 @@ public final class LogAdapter implements Adapter {
 
         @Override
         public void flush(long offset) throws IOException {
-            if (segments().activeSegment().size() > 0) { // a roll's own flush is the scheduler's
-                refuse("flush");
-            }
+            refuseFlush(segments());
             super.flush(offset);
         }
     }
 
     @Override
-    public void init(JsonNode a) throws Exception {
-        finish();
-        partition = LocalLog.parseTopicPartitionName(new File(a.path("topicPartition").asText("t-0")));
-        dir = scratch.directory(partition.toString());
-        Map<String, Object> props = new LinkedHashMap<>();
-        props.put("internal.segment.bytes", a.path("segmentBytes").asInt(600));
-        props.put("segment.ms", a.path("segmentMs").asLong(100_000_000));
-        props.put("segment.index.bytes", a.path("segmentIndexBytes").asInt(1 << 16));
-        props.put("index.interval.bytes", a.path("indexIntervalBytes").asInt(4096));
-        props.put("retention.bytes", a.path("retentionBytes").asLong(-1));
-        props.put("retention.ms", a.path("retentionMs").asLong(-1));
-        props.put("cleanup.policy", a.path("cleanupPolicy").asText("delete"));
-        props.put("file.delete.delay.ms", a.path("fileDeleteDelayMs").asLong(60_000));
-        props.put("max.message.bytes", a.path("maxMessageBytes").asInt(1 << 20));
-        props.put("flush.messages", a.path("flushMessages").asLong(Long.MAX_VALUE));
-        props.put("message.timestamp.type", a.path("messageTimestampType").asText("CreateTime"));
-        props.put("message.timestamp.before.max.ms", a.path("messageTimestampBeforeMaxMs").asLong(Long.MAX_VALUE));
-        props.put("message.timestamp.after.max.ms", a.path("messageTimestampAfterMaxMs").asLong(Long.MAX_VALUE));
-        config = new Config(props, a.path("rollJitterMs").asLong(0));
-        expirationMs = a.path("producerIdExpirationMs").asInt(86_400_000);
-        transactionTimeoutMs = a.path("maxTransactionTimeoutMs").asInt(300_000);
-        time = new MockTime(1_000_000, 0);
-        open(0, 0, true, Optional.empty());
-        runSoon();
-    }
-
-    private void runSoon() {
-        soon.forEach(Runnable::run);
-        soon.clear();
-    }
-
-    private void open(long logStart, long recoveryPoint, boolean clean, Optional<Uuid> topicId) throws IOException {
-        held.clear();
-        time = new MockTime(time.milliseconds(), 0);
-        failures = new LogDirFailureChannel(1);
-        File directory = dir.toFile();
-        LeaderEpochFileCache epochs = new LeaderEpochFileCache(
-            partition, new Epochs(LeaderEpochCheckpointFile.newFile(directory)), new Later());
-        producers = new Producers();
-        LogSegments segments = new LogSegments(partition);
-        LoadedLogOffsets offsets = new LogLoader(directory, partition, config, time.scheduler, time, failures, clean, segments,
-            logStart, recoveryPoint, epochs, producers, new ConcurrentHashMap<>(), false).load();
-        for (LogSegment segment : segments.values()) {
-            segment.maxTimestampSoFar();
-        }
-        try {
-            log = new QuietLog(offsets.logStartOffset(), new Local(segments, offsets), NEVER, epochs, producers, topicId);
-        } catch (InconsistentTopicIdException e) {
-            segments.close(); // as whoever opened it does
-            throw e;
-        }
+    String segmentBytes() {
+        return "internal.segment.bytes";
     }
 
     @Override
-    public Object apply(String op, JsonNode a) throws Throwable {
-        failAt = a.path("failAt").asText(null);
-        List<Path> inTheWay = new ArrayList<>();
-        if ("topicId".equals(failAt)) {
-            inTheWay.add(dir.resolve("partition.metadata.tmp"));
-        } else if ("rename".equals(failAt)) {
-            try (DirectoryStream<Path> logs = Files.newDirectoryStream(dir, "*.log")) {
-                logs.forEach(log -> inTheWay.add(dir.resolve(log.getFileName() + LogFileUtils.DELETED_FILE_SUFFIX)));
-            }
-        }
-        for (Path path : inTheWay) {
-            if (Files.exists(path)) {
-                Files.move(path, aside(path));
-            }
-            Files.createDirectories(path.resolve("in the way"));
-        }
-        Map<FileRecords, FileChannel> files = new LinkedHashMap<>();
-        if ("cut".equals(failAt)) {
-            log.logSegments().forEach(segment -> files.put(segment.log(), segment.log().channel()));
-        }
-        files.forEach((records, channel) -> UncutChannel.put(records, new UncutChannel(channel)));
-        try {
-            return call(op, a);
-        } finally {
-            runSoon();
-            for (Path path : inTheWay) {
-                Scratch.delete(path);
-                if (Files.exists(aside(path))) {
-                    Files.move(aside(path), path);
-                }
-            }
-            files.forEach(UncutChannel::put);
-            failAt = null;
-            if (log != null) {
-                log.activeSegment().offsetIndex();
-                log.activeSegment().timeIndex();
-            }
-        }
-    }
-
-    private static Path aside(Path path) {
-        return path.resolveSibling("aside " + path.getFileName());
-    }
-
-    private Object call(String op, JsonNode a) throws Throwable {
-        switch (op) {
-            case "appendAsLeader": {
-                long id = a.path("producerId").asLong(-1);
-                short epoch = (short) a.path("producerEpoch").asInt(-1);
-                int sequence = a.path("baseSequence").asInt(-1);
-                boolean transactional = a.path("transactional").asBoolean(false);
-                VerificationGuard guard = VerificationGuard.SENTINEL;
-                if (transactional) {
-                    guard = log.startVerification(id, sequence, epoch, false);
-                }
-                ByteBuffer batch = followed(data(a.path("baseOffset").asLong(0), a.get("timestamp").asLong(), a.get("records"),
-                    -1, id, epoch, sequence, transactional), a.path("trailingBytes").asInt(0),
-                    a.path("trailingZeros").asBoolean(false));
-                return info(log.append(
-                    MemoryRecords.readableRecords(batch), a.get("leaderEpoch").asInt(), AppendOrigin.CLIENT, guard, (short) 0));
-            }
-            case "appendEndTxnMarker": {
-                MemoryRecords marker = marker(0, a.get("timestamp").asLong(), -1, a.get("producerId").asLong(),
-                    (short) a.get("producerEpoch").asInt(), a.get("type").asText().equals("ABORT"),
-                    a.get("coordinatorEpoch").asInt());
-                return info(log.append(marker, a.get("leaderEpoch").asInt(), AppendOrigin.COORDINATOR,
-                    VerificationGuard.SENTINEL, (short) a.get("transactionVersion").asInt()));
-            }
-            case "appendAsFollower":
-                return info(log.appendAsFollower(MemoryRecords.readableRecords(data(
-                    a.get("baseOffset").asLong(), a.get("timestamp").asLong(), a.get("records"),
-                    a.get("batchLeaderEpoch").asInt(), -1, (short) -1, -1, false)), a.get("leaderEpoch").asInt()));
-            case "appendBatchesAsFollower":
-                return info(log.appendAsFollower(
-                    fetched(a.get("batches"), a.path("missingBytes").asInt(0)), a.get("leaderEpoch").asInt()));
-            case "assignTopicId":
-                log.assignTopicId(Uuid.fromString(a.get("topicId").asText()));
-                return null;
-            case "flushMetadataFile":
-                held.forEach(Runnable::run);
-                held.clear();
-                return null;
-            case "roll":
-                return log.roll().baseOffset();
-            case "updateHighWatermark":
-                return log.updateHighWatermark(a.get("offset").asLong());
-            case "maybeIncrementHighWatermark":
-                return log.maybeIncrementHighWatermark(new LogOffsetMetadata(a.get("offset").asLong()))
-                    .map(old -> old.messageOffset).orElse(null);
-            case "maybeIncrementLogStartOffset":
-                return log.maybeIncrementLogStartOffset(
-                    a.get("offset").asLong(), LogStartOffsetIncrementReason.ClientRecordDeletion);
-            case "assignEpochStartOffset":
-                log.assignEpochStartOffset(a.get("leaderEpoch").asInt(), a.get("offset").asLong());
-                return null;
-            case "endOffsetForEpoch": {
-                Optional<OffsetAndEpoch> end = log.endOffsetForEpoch(a.get("leaderEpoch").asInt());
-                return end.isEmpty() ? null : object("offset", end.get().offset(), "leaderEpoch", end.get().epoch());
-            }
-            case "truncateTo":
-                return log.truncateTo(a.get("offset").asLong());
-            case "truncateFullyAndStartAt": {
-                JsonNode start = a.path("logStartOffset");
-                log.truncateFullyAndStartAt(
-                    a.get("offset").asLong(), start.isNumber() ? Optional.of(start.asLong()) : Optional.empty());
-                return null;
-            }
-            case "deleteOldSegments":
-                return log.deleteOldSegments();
-            case "flush":
-                log.flush(a.get("forceFlushActiveSegment").asBoolean());
-                return null;
-            case "advance":
-                time.sleep(a.get("ms").asLong());
-                return null;
-            case "read":
-                return read(log.read(a.get("offset").asLong(), a.get("maxLength").asInt(),
-                    FetchIsolation.valueOf(a.get("isolation").asText()), a.get("minOneMessage").asBoolean()));
-            case "fetchOffsetByTimestamp": {
-                Optional<FileRecords.TimestampAndOffset> found =
-                    log.fetchOffsetByTimestamp(a.get("timestamp").asLong(), Optional.empty()).timestampAndOffsetOpt();
-                return found.isEmpty() ? null : object("timestamp", found.get().timestamp, "offset", found.get().offset,
-                    "leaderEpoch", found.get().leaderEpoch.orElse(null));
-            }
-            case "closeAndReopen":
-                log.close();
-                failAt = null;
-                reopen(a);
-                return null;
-            case "crashAndReopen":
-                crash(a.path("tornBytes").asLong(0));
-                reopen(a);
-                return null;
-            case "parseTopicPartitionName": {
-                TopicPartition parsed = LocalLog.parseTopicPartitionName(new File(a.get("name").asText()));
-                return object("topic", parsed.topic(), "partition", parsed.partition());
-            }
-            default:
-                throw new UnknownOperation(op);
-        }
-    }
-
-    /** With another topic's id it is refused, and then opened without one. */
-    private void reopen(JsonNode a) {
-        Optional<Uuid> topicId = Optional.ofNullable(a.path("topicId").asText(null)).map(Uuid::fromString);
-        try {
-            if (a.path("producerSnapshotsDeleted").asBoolean(false)) {
-                try (DirectoryStream<Path> snapshots = Files.newDirectoryStream(dir, "*.snapshot")) {
-                    for (Path snapshot : snapshots) {
-                        Files.delete(snapshot);
-                    }
-                }
-            }
-            long logStart = a.get("logStartOffset").asLong();
-            long recoveryPoint = a.get("recoveryPoint").asLong();
-            boolean clean = a.path("lastShutdownClean").asBoolean(true);
-            try {
-                open(logStart, recoveryPoint, clean, topicId);
-            } catch (InconsistentTopicIdException e) {
-                runSoon(); // the leader epochs that this load cut are in their file before the next one
-                open(logStart, recoveryPoint, clean, Optional.empty());
-                throw e;
-            }
-        } catch (IOException e) {
-            throw new AdapterFailure("the log is not opened", e);
-        }
-    }
-
-    private void crash(long tornBytes) {
-        try {
-            Path copy = scratch.directory(partition.toString());
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(dir)) {
-                for (Path file : files) {
-                    Files.copy(file, copy.resolve(file.getFileName()));
-                }
-            }
-            Path last = null;
-            try (DirectoryStream<Path> logs = Files.newDirectoryStream(copy, "*.log")) {
-                for (Path path : logs) {
-                    last = last == null || path.compareTo(last) > 0 ? path : last;
-                }
-            }
-            log.closeHandlers();
-            Scratch.delete(dir.getParent());
-            dir = copy;
-            try (RandomAccessFile file = new RandomAccessFile(last.toFile(), "rw")) {
-                file.setLength(Math.max(0, file.length() - tornBytes));
-            }
-        } catch (IOException e) {
-            throw new AdapterFailure("crash", e);
-        }
-    }
-
-    // ---- batches
-    private static ByteBuffer data(long base, long timestamp, JsonNode records, int leaderEpoch, long id, short epoch,
-                                   int sequence, boolean transactional) {
-        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1 << 12), RecordBatch.CURRENT_MAGIC_VALUE,
-            Compression.NONE, TimestampType.CREATE_TIME, base, RecordBatch.NO_TIMESTAMP, id, epoch, sequence, transactional,
-            leaderEpoch);
-        for (JsonNode record : records) {
-            builder.append(timestamp, bytes(record.get(0)), bytes(record.get(1)));
-        }
-        return builder.build().buffer();
-    }
-
-    private static ByteBuffer followed(ByteBuffer batch, int size, boolean zeros) {
-        ByteBuffer all = ByteBuffer.allocate(batch.remaining() + size);
-        all.put(batch.duplicate());
-        if (!zeros) {
-            all.put(batch.duplicate().limit(batch.position() + size));
-        }
-        all.rewind();
-        return all;
-    }
-
-    private static byte[] bytes(JsonNode text) {
-        return text.isNull() ? null : text.asText().getBytes(StandardCharsets.UTF_8);
-    }
-
-    private static MemoryRecords marker(long offset, long timestamp, int leaderEpoch, long id, short epoch, boolean abort,
-                                        int coordinatorEpoch) {
-        return MemoryRecords.withEndTransactionMarker(offset, timestamp, leaderEpoch, id, epoch,
-            new EndTransactionMarker(abort ? ControlRecordType.ABORT : ControlRecordType.COMMIT, coordinatorEpoch));
-    }
-
-    private static MemoryRecords fetched(JsonNode batches, int missingBytes) {
-        List<ByteBuffer> parts = new ArrayList<>();
-        int size = 0;
-        for (JsonNode b : batches) {
-            String kind = b.path("kind").asText("data");
-            long base = b.get("baseOffset").asLong();
-            long timestamp = b.get("timestamp").asLong();
-            int leaderEpoch = b.path("leaderEpoch").asInt(0);
-            long id = b.path("producerId").asLong(-1);
-            short epoch = (short) b.path("producerEpoch").asInt(-1);
-            ByteBuffer part = kind.equals("abort") || kind.equals("commit")
-                ? marker(base, timestamp, leaderEpoch, id, epoch, kind.equals("abort"), b.path("coordinatorEpoch").asInt(0))
-                    .buffer()
-                : data(base, timestamp, b.path("records"), leaderEpoch, id, epoch, b.path("baseSequence").asInt(-1),
-                    kind.equals("transactional"));
-            if (b.path("logAppendTime").asBoolean(false)) {
-                MemoryRecords.readableRecords(part).batches().iterator().next()
-                    .setMaxTimestamp(TimestampType.LOG_APPEND_TIME, timestamp);
-            }
-            if (b.path("damaged").asBoolean(false)) {
-                part.put(part.limit() - 1, (byte) (part.get(part.limit() - 1) ^ 1));
-            }
-            parts.add(part);
-            size += part.remaining();
-        }
-        ByteBuffer all = ByteBuffer.allocate(size);
-        parts.forEach(part -> all.put(part.duplicate()));
-        all.flip();
-        all.limit(Math.max(0, size - missingBytes));
-        return MemoryRecords.readableRecords(all);
-    }
-
-    // ---- answers
-    private static Map<String, Object> info(LogAppendInfo info) {
-        return object("firstOffset", info.firstOffset(), "lastOffset", info.lastOffset(), "maxTimestamp", info.maxTimestamp(),
-            "logAppendTime", info.logAppendTime(), "logStartOffset", info.logStartOffset(),
-            "lastLeaderEpoch", info.lastLeaderEpoch().orElse(null), "numMessages", info.numMessages(),
-            "validBytes", info.validBytes(), "leaderHwChange", info.leaderHwChange().toString());
-    }
-
-    private static Map<String, Object> read(FetchDataInfo info) {
-        List<Object> batches = new ArrayList<>();
-        for (RecordBatch batch : info.records.batches()) {
-            Map<String, Object> shown = object("baseOffset", batch.baseOffset(), "lastOffset", batch.lastOffset(),
-                "size", batch.sizeInBytes(), "maxTimestamp", batch.maxTimestamp(), "leaderEpoch", batch.partitionLeaderEpoch());
-            if (batch.hasProducerId()) {
-                shown.put("producerId", batch.producerId());
-                shown.put("producerEpoch", batch.producerEpoch());
-                shown.put("baseSequence", batch.baseSequence());
-            }
-            if (batch.isTransactional()) {
-                shown.put("transactional", true);
-            }
-            if (batch.isControlBatch()) {
-                shown.put("control", true);
-            }
-            if (batch.timestampType() == TimestampType.LOG_APPEND_TIME) {
-                shown.put("logAppendTime", true);
-            }
-            batches.add(shown);
-        }
-        Object aborted = info.abortedTransactions.map(all -> (Object) all.stream()
-            .map(txn -> object("producerId", txn.producerId(), "firstOffset", txn.firstOffset())).toList()).orElse(null);
-        LogOffsetMetadata at = info.fetchOffsetMetadata;
-        return object("fetchOffset", at.messageOffset, "segmentBaseOffset", at.segmentBaseOffset,
-            "relativePosition", at.relativePositionInSegment, "sizeInBytes", info.records.sizeInBytes(),
-            "firstEntryIncomplete", info.firstEntryIncomplete, "batches", batches, "abortedTransactions", aborted);
+    QuietLog loaded(boolean clean, LogSegments segments, long logStart, long recoveryPoint, LeaderEpochFileCache epochs,
+                    ProducerStateManager producers, Optional<Uuid> topicId) throws IOException {
+        LoadedLogOffsets offsets = new LogLoader(dir.toFile(), partition, config, time.scheduler, time, failures, clean,
+            segments, logStart, recoveryPoint, epochs, producers, new ConcurrentHashMap<>(), false).load();
+        askTimestamps(segments);
+        return new QuietLog(offsets.logStartOffset(), new Local(segments, offsets), NEVER, epochs, producers, topicId);
     }
 
     @Override
-    public Object observe() throws Exception {
-        List<Object> segments = new ArrayList<>();
-        List<Object> aborted = new ArrayList<>();
-        for (LogSegment segment : log.logSegments()) {
-            segments.add(object("baseOffset", segment.baseOffset(), "size", segment.size(),
-                "largestTimestamp", segment.maxTimestampSoFar()));
-            for (AbortedTxn txn : segment.txnIndex().allAbortedTxns()) {
-                aborted.add(List.of(txn.producerId(), txn.firstOffset(), txn.lastOffset(), txn.lastStableOffset()));
-            }
-        }
-        List<Object> epochs = new ArrayList<>();
-        for (EpochEntry entry : log.leaderEpochCache().epochEntries()) {
-            epochs.add(List.of(entry.epoch(), entry.startOffset()));
-        }
-        List<Object> known = new ArrayList<>();
-        for (ProducerStateEntry entry : new TreeMap<>(producers.activeProducers()).values()) {
-            List<Object> batches = new ArrayList<>();
-            for (BatchMetadata batch : entry.batchMetadata()) {
-                batches.add(List.of(
-                    batch.firstSeq(), batch.lastSeq(), batch.firstOffset(), batch.lastOffset(), batch.timestamp()));
-            }
-            known.add(object("producerId", entry.producerId(), "epoch", entry.producerEpoch(),
-                "coordinatorEpoch", entry.coordinatorEpoch(), "lastTimestamp", entry.lastTimestamp(),
-                "currentTxnFirstOffset",
-                entry.currentTxnFirstOffset().isPresent() ? entry.currentTxnFirstOffset().getAsLong() : null,
-                "batches", batches));
-        }
-        Map<String, Object> files = new TreeMap<>();
-        TreeSet<Long> snapshots = new TreeSet<>();
-        for (File file : dir.toFile().listFiles()) {
-            String name = file.getName();
-            boolean txn = name.contains(LogFileUtils.TXN_INDEX_FILE_SUFFIX);
-            if (!txn && name.contains("index") || txn && file.length() == 0) {
-                continue;
-            }
-            files.put(name, Map.of("size", file.length()));
-            if (name.endsWith(LogFileUtils.PRODUCER_SNAPSHOT_FILE_SUFFIX)) {
-                snapshots.add(LogFileUtils.offsetFromFile(file));
-            }
-        }
-        return object("now", time.milliseconds(), "logStartOffset", log.logStartOffset(), "logEndOffset", log.logEndOffset(),
-            "highWatermark", log.highWatermark(), "lastStableOffset", log.lastStableOffset(),
-            "firstUnstableOffset", log.firstUnstableOffset().orElse(null), "recoveryPoint", log.recoveryPoint(),
-            "segments", segments, "leaderEpochs", epochs, "producers", known, "snapshots", new ArrayList<>(snapshots),
-            "abortedTxns", aborted, "topicId", log.topicId().map(Uuid::toString).orElse(null), "files", files);
+    LogSegment roll() throws IOException {
+        return log.roll();
     }
 
     @Override
-    public String masked(String message) {
-        return null; // the messages are of many classes: the class alone is compared
-    }
-
-    private void finish() throws IOException {
-        if (log != null) {
-            log.closeHandlers();
-            log = null;
-            Scratch.delete(dir.getParent());
-        }
+    LogOffsetMetadata maybeIncrementHighWatermark(LogOffsetMetadata to) throws IOException {
+        return log.maybeIncrementHighWatermark(to).orElse(null);
     }
 
     @Override
-    public void close() throws IOException {
-        finish();
-        scratch.close();
+    void assignEpochStartOffset(int leaderEpoch, long offset) {
+        log.assignEpochStartOffset(leaderEpoch, offset);
+    }
+
+    @Override
+    OffsetAndEpoch endOffsetForEpoch(int leaderEpoch) {
+        return log.endOffsetForEpoch(leaderEpoch).orElse(null);
+    }
+
+    @Override
+    int leaderEpoch(OffsetAndEpoch end) {
+        return end.epoch();
+    }
+
+    @Override
+    void truncateFullyAndStartAt(long offset, Long logStartOffset) {
+        log.truncateFullyAndStartAt(offset, Optional.ofNullable(logStartOffset));
+    }
+
+    @Override
+    FetchDataInfo read(long offset, int maxLength, String isolation, boolean minOneMessage) throws IOException {
+        return log.read(offset, maxLength, FetchIsolation.valueOf(isolation), minOneMessage);
+    }
+
+    @Override
+    FileRecords.TimestampAndOffset fetchOffsetByTimestamp(long timestamp) {
+        return log.fetchOffsetByTimestamp(timestamp, Optional.empty()).timestampAndOffsetOpt().orElse(null);
+    }
+
+    @Override
+    Long firstUnstableOffset() {
+        return log.firstUnstableOffset().orElse(null);
+    }
+
+    @Override
+    Uuid topicId() {
+        return log.topicId().orElse(null);
+    }
+
+    @Override
+    Integer lastLeaderEpoch(LogAppendInfo info) {
+        return info.lastLeaderEpoch().orElse(null);
+    }
+
+    @Override
+    boolean isAborted(CompletedTxn ended) {
+        return ended.isAborted();
+    }
+
+    @Override
+    List<Object> numbers(BatchMetadata b) {
+        return List.of(b.firstSeq(), b.lastSeq(), b.firstOffset(), b.lastOffset(), b.timestamp());
+    }
+
+    @Override
+    List<Object> numbers(EpochEntry entry) {
+        return List.of(entry.epoch(), entry.startOffset());
     }
 }

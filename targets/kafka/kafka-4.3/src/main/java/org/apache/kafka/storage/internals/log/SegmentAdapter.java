@@ -1,5 +1,7 @@
 package org.apache.kafka.storage.internals.log;
 
+import static org.apache.kafka.storage.internals.log.LogCalls.object;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
@@ -8,7 +10,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -329,14 +330,6 @@ public final class SegmentAdapter implements Adapter {
             }
         }
         throw new AdapterFailure("no batch " + which);
-    }
-
-    static Map<String, Object> object(Object... pairs) {
-        Map<String, Object> out = new LinkedHashMap<>();
-        for (int n = 0; n < pairs.length; n += 2) {
-            out.put((String) pairs[n], pairs[n + 1]);
-        }
-        return out;
     }
 
     @Override

@@ -9,7 +9,8 @@ import java.nio.channels.FileLock;
 import java.nio.channels.ReadableByteChannel;
 import java.nio.channels.WritableByteChannel;
 import kafkaspec.target.Adapter.AdapterFailure;
-import org.apache.kafka.common.record.internal.FileRecords;
+import org.apache.kafka.common.record.*; // FileRecords has moved from here
+import org.apache.kafka.common.record.internal.*; // to here
 
 /** A file that the disk refuses to cut; all else is done. */
 final class UncutChannel extends FileChannel {
