@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -125,3 +127,30 @@ def test_what_a_follower_took_of_the_next_leader_is_in_its_log() -> None:
     verdict, step, met = judged(*took, release="2.8.2")
     assert (verdict, step, met) == ("accepted", None, ["LOG-D10"])
     assert judged(*took, release="3.9.1")[:2] == ("rejected", 2)
+
+
+def test_a_log_that_leaves_is_compared_with_what_the_line_shows_whichever_deviation_explains_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two have led it away. One explains the call after which nothing can be compared, the other says that it is so."""
+    known = [replace(d, lost=d.lost and (lambda g, id=d.id: g.left and id == "LOG-D11")) for d in machine.deviations]
+    monkeypatch.setattr(machine, "known", known)
+    calls = [
+        OPENED,
+        MARKER,
+        "fetchOffsetByTimestamp timestamp=-4",
+        "assignEpochStartOffset leaderEpoch=0 offset=1",  # its log ends at 2
+        "updateHighWatermark offset=0",
+    ]
+    state, ghost = machine.initial(), log_released._began("2.8.2")
+    lines = [orjson.dumps({"i": 0, "op": "init", "args": {}, "result": None, "state": machine.observe(state)})]
+    for i, record in enumerate(parse("\n".join(("init", *calls)), "calls").records[1:], 1):
+        op = machine.find(record["op"])
+        arguments = {**op.defaults, **{op.parameters[k]: v for k, v in record["args"].items()}}
+        after = machine.apply(state, op.name, arguments).state
+        ghost, state = log_released._advance(ghost, state, op.name, arguments, after), after
+        shown = {"result": ghost.result, "state": machine.observe(ghost.state)}
+        lines.append(orjson.dumps({"i": i, **record, **shown}))
+    assert (ghost.causes, ghost.left, ghost.known) == ({"LOG-D4", "LOG-D11"}, True, False)
+    verdict = check(machine, lines, release="2.8.2")
+    assert (verdict.verdict, [*verdict.deviations]) == ("accepted", ["LOG-D4", "LOG-D11"])
