@@ -46,7 +46,7 @@ def model_modules() -> dict[str, str]:
 def find_models(text: str) -> list[Expectation]:
     """The models that `text` names, each with its pinned sizes and counts (no sizes, if none are pinned).
 
-    `text` is the name of a subsystem or example ("cleaner"), a module ("kafkaspec.models.examples.replication") or a
+    `text` is the name of a subsystem or example ("cleaner"), a module ("kafkaspec.models.examples.two_phase") or a
     file ("my/lease.py"), each with ":Class" where only one model of several is meant; or the class alone ("TwoPhase").
     Raises UserError: no such model, or a module that cannot be loaded, with file and line.
     """
