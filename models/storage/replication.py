@@ -187,16 +187,14 @@ class Generations(Model):
         )
 
     @define
+    def same(s, a: Replica, b: Replica, n: Offset) -> bool:
+        """Both logs have one record there."""
+        return n < len(s.log[a]) and n < len(s.log[b]) and s.log[a][n] == s.log[b][n]
+
+    @define
     def last_match(s, f: Replica, r: Replica) -> Offset:
         """Behind the last record that both logs have at one offset."""
-        return max(
-            (
-                n
-                for n in range(L + 1)
-                if n > 0 and n <= len(s.log[f]) and n <= len(s.log[r]) and s.log[f][n - 1] == s.log[r][n - 1]
-            ),
-            default=0,
-        )
+        return max((n + 1 for n in range(L) if s.same(f, r, n)), default=0)
 
     @define
     def end_of_last_epoch(s, f: Replica, r: Replica) -> Offset:
@@ -307,11 +305,6 @@ class Generations(Model):
         s.next.isr = s.known_isr[r] | {f}
         s.next.known_isr[r] = s.known_isr[r] | {f}
 
-    @define
-    def same(s, a: Replica, b: Replica, n: Offset) -> bool:
-        """Both logs have one record there."""
-        return n < len(s.log[a]) and n < len(s.log[b]) and s.log[a][n] == s.log[b][n]
-
     @invariant("RPN-13")
     def weak_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
         """Whoever a leader knows as in sync has every record below its high watermark."""
@@ -402,11 +395,8 @@ class Released(Generations):
         )
 
     @lemma("RPN-14")
-    def isr_has_committed(s, x: Replica, n: Offset) -> bool:
-        return x not in s.isr or (
-            len(s.committed) <= len(s.log[x])
-            and (n >= len(s.committed) or (s.log[x][n] == s.committed[n] and s.committed_in[n] <= s.epoch[x]))
-        )
+    def isr_is_as_far(s, x: Replica, n: Offset) -> bool:
+        return x not in s.isr or n >= len(s.committed) or s.committed_in[n] <= s.epoch[x]
 
     @lemma("RPN-3")
     def epoch_names_leader(s, r: Replica) -> bool:
@@ -500,18 +490,18 @@ class Released(Generations):
         )
 
     @lemma("RPN-14")
-    def deposed_or_in_charge(s, r: Replica) -> bool:
+    def deposed_or_in_charge(s, i: Epoch, r: Replica) -> bool:
         """A leader that may commit yet knows all as in sync that are, and all that later requests name."""
         return (
-            s.leader[r] != r
+            not (i < len(s.requests) and s.requests[i].leader == r and s.epoch[r] == i + 1)
             or any(x in s.known_isr[r] and s.epoch[x] > s.epoch[r] for x in Replica)
             or (
                 all(x in s.known_isr[r] for x in Replica if x in s.isr)
                 and all(
                     x in s.known_isr[r]
-                    for i in range(E + 1)
+                    for k in range(E + 1)
                     for x in Replica
-                    if s.epoch[r] <= i and i < len(s.requests) and x in s.requests[i].isr
+                    if i < k and k < len(s.requests) and x in s.requests[k].isr
                 )
             )
         )

@@ -182,6 +182,18 @@ def _commits_alone() -> LoadedModel:
     return load(Released)
 
 
+def _nobody_has_to_fetch() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-9", "RPN-18", who="follower")
+        def fetch(s, f: Replica, r: Replica) -> None:
+            n = len(s.log[f])
+            require(f != r, s.follows(f, r), n < len(s.log[r]), not ON_FETCH)
+            s.next.log[f] = s.log[f] + [s.log[r][n]]
+            s.next.hw[f] = min(s.hw[r], n + 1)
+
+    return load(Released)
+
+
 # ---- the in-sync replicas
 def _deposed_leaders_are_heard() -> LoadedModel:
     class Released(model.Released):
@@ -331,6 +343,7 @@ MUTANTS = [
     of_model("writes with the last epoch", "RPN-8", "not with its own", _writes_with_the_last_epoch),
     of_model("shows what it fetches", "RPN-9 RPN-12", "a follower's mark is its end", _shows_what_it_fetches),
     of_model("commits alone", "RPN-9 RPN-13 RPN-14", "a leader waits for nobody", _commits_alone),
+    of_model("nobody has to fetch", "RPN-19", "a follower that could fetch waits forever", _nobody_has_to_fetch),
     of_model("deposed leaders are heard", "RPN-10", "the controller takes any epoch", _deposed_leaders_are_heard),
     of_model(
         "expands early", "RPN-11", "the new leader does not know yet what is committed", _expands_early, "KAFKA-7128"

@@ -13,7 +13,7 @@ import pkgutil
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -66,6 +66,19 @@ def find_models(text: str) -> list[Expectation]:
 def one_each(several: Iterable[Expectation]) -> list[Expectation]:
     """Each model once, with the first of its pinned sizes."""
     return list({c.name: c for c in reversed(list(several))}.values())[::-1]
+
+
+def begins_with(model: LoadedModel) -> Mapping[str, Sequence[str]]:
+    """The claims among which the proofs of a model's claims are looked for first, as the module of its proofs says;
+    none if there is no such module."""
+    of = model.cls.__module__
+    name = of.replace("kafkaspec.models.", "kafkaspec.proofs.", 1)
+    try:
+        there = name != of and importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # not even its area
+        there = False
+    proofs = importlib.import_module(name).PROOFS if there else ()
+    return next((p.begins_with for p in proofs if p.name == model.name), {})
 
 
 def _models(module: ModuleType) -> dict[str, list[Expectation]]:
