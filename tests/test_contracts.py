@@ -162,7 +162,9 @@ WITH_OPERATIONS = [s for s in subsystems().values() if s.spec.machine.operations
 
 
 def test_only_of_what_nobody_answers_for_there_are_no_operations() -> None:
-    assert [s.name for s in subsystems().values() if s not in WITH_OPERATIONS and (s.is_component or s.is_audited)] == []
+    assert [
+        s.name for s in subsystems().values() if s not in WITH_OPERATIONS and (s.is_component or s.is_audited)
+    ] == []
 
 
 @pytest.mark.parametrize("subsystem", WITH_OPERATIONS, ids=lambda s: s.name)

@@ -123,13 +123,28 @@ class CommittedLog(Model):
 
     @step("RPN-12")
     def one_record_at_a_time(s) -> bool:
-        """Whoever commits it shows it."""
+        """Whoever commits it shows it, and all before it already."""
         more = len(s.next.committed) - len(s.committed)
-        return more == 0 or (more == 1 and any(s.next.sees[x] == s.next.committed for x in Replica))
+        return more == 0 or (
+            more == 1 and any(s.sees[x] == s.committed and s.next.sees[x] == s.next.committed for x in Replica)
+        )
+
+    @step("RPN-12")
+    def one_replica_at_a_time(s, a: Replica, b: Replica) -> bool:
+        """Shows more or less than it did."""
+        return a == b or s.next.sees[a] == s.sees[a] or s.next.sees[b] == s.sees[b]
 
     @witness
     def one_is_behind(s, r: Replica, x: Replica) -> bool:
         return len(s.sees[r]) == 1 and len(s.sees[x]) == 2
+
+    @witness
+    def all_see_two_of_one_epoch(s) -> bool:
+        return (
+            len(s.committed) == 2
+            and s.committed[0].epoch == s.committed[1].epoch
+            and all(s.sees[r] == s.committed for r in Replica)
+        )
 
 
 class Generations(Model):

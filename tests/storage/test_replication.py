@@ -31,6 +31,10 @@ from kafkaspec.models.storage.replication import (
     Released,
     Replica,
 )
+from kafkaspec.mutants.mutant import Mutant
+from kafkaspec.proofs.storage.replication import PROOFS
+from kafkaspec.prove.engine import prove
+from kafkaspec.prove.proof import Proof
 from tests.storage.replication_mutants import MUTANTS
 
 Sizes = dict[str, int | bool]
@@ -337,6 +341,47 @@ def seen(m: LoadedModel) -> str:
     return "" if found.trace is None else found.trace.claim
 
 
+class Eager(Released):
+    """A claim that is false: a leader shows all that it has."""
+
+    @invariant("RPN-9")
+    def all_is_shown(s, r: Replica) -> bool:
+        return s.leader[r] != r or s.hw[r] == len(s.log[r])
+
+
+def fault(name: str) -> LoadedModel:
+    (found,) = [m.make() for m in MUTANTS if m.name == name]
+    return found
+
+
+def of_released() -> Proof:
+    (proof,) = [p for p in PROOFS if p.model is Released]
+    return proof
+
+
+def test_a_false_claim_is_found_before_it_is_proved() -> None:
+    found = replace(of_released(), model=Eager).run()
+    assert (found.outcome, found.obligations) == ("refuted", ())
+    assert found.false_lemma is not None
+    assert found.false_lemma.claim == "all_is_shown"
+
+
+@pytest.mark.parametrize(
+    ("model", "action", "claim"),
+    [(load(Eager), "write", "all_is_shown"), (fault("expands early"), "expand", "no_committed_record_is_lost")],
+    ids=["a claim", "a rule left out"],
+)
+def test_what_is_false_is_refuted_where_its_proof_is_said_to_begin(model: LoadedModel, action: str, claim: str) -> None:
+    proof = of_released()
+    found = prove(
+        model,
+        fixed=proof.fixed,
+        only=lambda a, c: (a, c) == (action, claim),
+        begins_with={claim: ("hw_is_committed", "leader_is_in_sync_with_itself"), **proof.begins_with},
+    )
+    assert [o.verdict for o in found.obligations] == ["refuted"]
+
+
 TODAY: Sizes = {"ON_FETCH": False, "FENCED": True, "UNCLEAN": False}
 
 
@@ -377,17 +422,16 @@ def test_a_consumer_notices_what_an_unclean_election_lost() -> None:
 def test_what_is_written_is_committed_if_followers_fetch() -> None:
     m = load(Released)
     assert explore(m, {**S2222, **KIP_320}, deadlock=True).outcome == "complete"
-    (waits,) = [fault.make() for fault in MUTANTS if fault.name == "nobody has to fetch"]
-    assert explore(waits, {**S2222, **KIP_320}, deadlock=True).outcome == "liveness"
+    assert explore(fault("nobody has to fetch"), {**S2222, **KIP_320}, deadlock=True).outcome == "liveness"
 
 
 # ---- each rule left out ----------------------------------------------------------------------------------------------
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("fault", MUTANTS, ids=lambda m: m.name)
-def test_a_fault_breaks_a_claim_and_not_a_lemma_alone(fault: Any) -> None:
-    made = fault.make()
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_a_fault_breaks_a_claim_and_not_a_lemma_alone(mutant: Mutant) -> None:
+    made = mutant.make()
     pinned = sorted((e for e in MODELS if e.name == made.name), key=lambda e: e.distinct)
-    of_promise = "RPN-19" in fault.clauses
+    of_promise = "RPN-19" in mutant.clauses
     broken = (
         explore(replace(made, lemmas={}), e.sizes, deadlock=True, ghosts=e.ghosts, liveness=of_promise).trace
         for e in pinned
