@@ -358,6 +358,15 @@ class Generations(Model):
     def what_was_sent_stays(s, i: Epoch) -> bool:
         return i >= len(s.requests) or (i < len(s.next.requests) and s.next.requests[i] == s.requests[i])
 
+    @step("RPN-1", "RPN-2")
+    def each_request_says_something_new(s) -> bool:
+        """Another leader than the one before, or fewer in sync than there are."""
+        return (
+            len(s.next.requests) == len(s.requests)
+            or s.next.requests[len(s.requests)].leader != s.elected()
+            or s.next.isr != s.isr
+        )
+
     @witness
     def committed_by_two_leaders(s) -> bool:
         return any(
