@@ -125,9 +125,9 @@ def _component(name: str) -> Subsystem:
     """The subsystem of that name; UserError if there is none, or no component answers for it."""
     s = find(name)
     if not s.is_component:
-        raise UserError(
-            f"{name} is a rule of the audit: no component answers for it (audit asks it of log directories)"
-        )
+        what = "a rule of the audit" if s.is_audited else "a protocol between brokers"
+        instead = "audit asks it of log directories" if s.is_audited else "explore and prove ask its models"
+        raise UserError(f"{name} is {what}: no component answers for it ({instead})")
     return s
 
 

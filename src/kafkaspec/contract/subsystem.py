@@ -90,7 +90,8 @@ class Subsystem:
 
     @property
     def is_component(self) -> bool:
-        """It has an implementation, beside which another can be judged; else it is a rule of the audit."""
+        """It has an implementation, beside which another can be judged; else it is a rule of the audit, or a protocol:
+        models and proofs, of which no operation can be asked."""
         return (self.folder / "impl" / self.area / f"{self.name}.py").is_file()
 
     @property
@@ -257,7 +258,8 @@ def subsystems() -> dict[str, Subsystem]:
 
 
 def components() -> dict[str, Subsystem]:
-    """Those with an implementation, beside which another can be judged: all but the rules of the audit."""
+    """Those with an implementation, beside which another can be judged: all but the rules of the audit and the
+    protocols."""
     return {name: s for name, s in subsystems().items() if s.is_component}
 
 
