@@ -350,7 +350,7 @@ class Eager(Released):
 
 
 def fault(name: str) -> LoadedModel:
-    (found,) = [m.make() for m in MUTANTS if m.name == name]
+    found: LoadedModel = next(m for m in MUTANTS if m.name == name).make()
     return found
 
 
