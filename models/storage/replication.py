@@ -342,13 +342,40 @@ class Generations(Model):
 
     @step("RPN-8")
     def a_leader_writes_in_its_epoch(s, r: Replica) -> bool:
+        """A record that is new."""
         n = len(s.log[r])
-        return s.leader[r] != r or len(s.next.log[r]) <= n or s.next.log[r][n].epoch == s.epoch[r]
+        return (
+            s.leader[r] != r
+            or len(s.next.log[r]) <= n
+            or (
+                s.next.log[r][n].epoch == s.epoch[r]
+                and s.next.log[r][n].number == s.next.written
+                and s.next.written == s.written + 1
+            )
+        )
 
     @step("RPN-9")
     def a_leaders_high_watermark_rises(s, r: Replica) -> bool:
         """While it leads in one epoch."""
         return s.leader[r] != r or s.next.epoch[r] != s.epoch[r] or s.hw[r] <= s.next.hw[r]
+
+    @step("RPN-9")
+    def a_truncation_lowers_no_high_watermark_below_it(s, r: Replica) -> bool:
+        return (
+            (len(s.log[r]) <= len(s.next.log[r]) and s.next.epoch[r] == s.epoch[r])
+            or s.next.hw[r] >= s.hw[r]
+            or s.next.hw[r] >= len(s.next.log[r])
+        )
+
+    @step("RPN-3")
+    def a_new_epoch_is_taken_over_as_it_was_sent(s, r: Replica) -> bool:
+        """By who leads and by who follows."""
+        e = s.next.epoch[r]
+        return e == s.epoch[r] or (
+            0 < e <= len(s.requests)
+            and s.next.leader[r] == s.requests[e - 1].leader
+            and all((x in s.next.known_isr[r]) == (x in s.requests[e - 1].isr) for x in Replica)
+        )
 
     @step("RPN-3")
     def epochs_rise(s, r: Replica) -> bool:

@@ -367,3 +367,9 @@ MUTANTS = [
 ]
 RARE = MUTANTS
 """None of them shows in fewer than two steps of several brokers."""
+BESIDE_THE_END = "the other log has a record there and this one none: they are not the same"
+SURVIVORS = {
+    "Released.elect: guard 1, off by one": "before the first request it reads one that is not there, and has no leader",
+    "Released.become_follower: guard 6, off by one (2)": BESIDE_THE_END,
+    "Released.become_follower: guard 6, off by one (3)": BESIDE_THE_END,
+}

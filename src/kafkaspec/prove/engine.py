@@ -23,6 +23,8 @@ Verdict = Literal["proved", "refuted", "unknown"]
 
 SMALL = 64
 """The greatest size at which a state is looked for because Z3 names it."""
+BEGIN_S = 0.2
+"""The share of each attempt among the claims that a proof is said to begin with."""
 LEVELS = ((2,), (3,), (4, 1))
 """Sizes at which a counterexample is looked for before each round of attempts to prove: what is quickly proved or
 refuted never costs the whole budget, and where there is none, the claims that exclude it are those to begin with. Later
@@ -270,7 +272,10 @@ class _Run:
             if needed:
                 q.needs(needed)
         soon = [] if needed else [q for q in questions if s.shared.proves(q, budget)]
-        still_open = [q for q in questions if q not in soon and q.round(budget, FIRST_S, quick=True) != "unsat"]
+        still_open = [q for q in questions if q not in soon]
+        if g.claim in self.begins_with:
+            still_open = [q for q in still_open if q.round(budget, BEGIN_S, among="needed") != "unsat"]
+        still_open = [q for q in still_open if q.round(budget, FIRST_S, quick=True) != "unsat"]
         for share_s, levels in _turns(budget):
             if not still_open:
                 break
