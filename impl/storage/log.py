@@ -195,22 +195,15 @@ class Loader(LogLoader):
     def _producer_state(self) -> ProducerStateManager:
         return ProducerStateManager(self.directory, self.disk, self.expiration_ms)
 
-    @staticmethod
-    def _replay(segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
+    @classmethod
+    def _replay(cls, segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
         """What is read of a segment counts as one append. [LOG-31]"""
-        at = segment.translate_offset(begin)
-        if at is None:
-            return
-        data, m = segment.data(), state.manager
-        updates: dict[int, Append] = {}
-        ended = list[CompletedTransaction]()
-        for h in headers(data, at.position):
-            if h.last_offset >= end:
-                break
+        m, updates, ended = state.manager, dict[int, Append](), list[CompletedTransaction]()
+        for h, body in cls._read(segment, begin, end):
             if h.producer_id >= 0:
                 if h.producer_id not in updates:
                     updates[h.producer_id] = m.prepare(h.producer_id, REPLICATION)
-                completed = state.taken(updates[h.producer_id], h, data[h.position : h.position + h.size])
+                completed = state.taken(updates[h.producer_id], h, body)
                 ended += [completed] if completed is not None else []
         for update in updates.values():
             m.update(update)

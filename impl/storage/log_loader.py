@@ -248,7 +248,8 @@ class LogLoader:
         producers.take_snapshot()
 
     @staticmethod
-    def _replay(segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
+    def _read(segment: Segment, begin: int, end: int) -> Iterator[tuple[Header, bytes]]:
+        """The batches from an offset on, up to the one that holds `end`."""
         at = segment.translate_offset(begin)
         if at is None:
             return
@@ -256,7 +257,12 @@ class LogLoader:
         for h in headers(data, at.position):
             if h.last_offset >= end:
                 return
-            state.append(h, data[h.position : h.position + h.size])
+            yield h, data[h.position : h.position + h.size]
+
+    @classmethod
+    def _replay(cls, segment: Segment, begin: int, end: int, state: ProducerStates) -> None:
+        for header, body in cls._read(segment, begin, end):
+            state.append(header, body)
 
 
 class _Listener:

@@ -70,7 +70,8 @@ class RecoveringLoader(Loader):
     def recover_unflushed(self) -> None:
         """From the segment on that holds the recovery point. [REC-7, REC-8, REC-19, REC-21]"""
         super().recover_unflushed()
-        self._stop()
+        if self.most is not None:
+            raise Killed
 
     def recover(self, segment: Segment) -> int:
         if not self.loads:
@@ -78,10 +79,6 @@ class RecoveringLoader(Loader):
                 raise Killed
             self.recovered += 1
         return super().recover(segment)
-
-    def _stop(self) -> None:
-        if self.most is not None:
-            raise Killed
 
     def delete(self, gone: Sequence[Segment]) -> None:
         for segment in gone:

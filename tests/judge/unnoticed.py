@@ -47,7 +47,6 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "LeaderEpochCache.entries_in_range: start_offset > 0": "below offset 0 there is no entry",
     },
     "log": {
-        "Loader._replay: h.last_offset > end": "no batch's last offset is the log's end",
         "LogConfig.asks_records: min(self.timestamp_before_max_ms, self.timestamp_after_max_ms) "
         "<= 2 ** 63 - 1": "a record that is asked without a bound is refused by none",
         "arrived: int.from_bytes(rest[LENGTH_AT:OVERHEAD], 'big', signed=True) "
@@ -67,7 +66,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "log_loader": {
         "LogLoader.rebuild: producers.end_offset > log_end": "at the log's end there is nothing to replay either way",
         "LogLoader.rebuild: log_end >= producers.end_offset": "at the log's end no segment is between",
-        "LogLoader._replay: h.last_offset > end": "no batch's last offset is the log's end",
+        "LogLoader._read: h.last_offset > end": "no batch's last offset is the log's end",
         "LogLoader.between: floor <= b <= end": "a segment at the log's end is empty",
     },
     "meta_properties": {

@@ -1193,7 +1193,7 @@ def _first_entry_alone(self: UnifiedLog, *args: Any) -> FetchResult:
 
 
 class BatchByBatch(impl.Loader):
-    _replay = staticmethod(LogLoader._replay)
+    _replay = LogLoader.__dict__["_replay"]
 
 
 RARE = [
