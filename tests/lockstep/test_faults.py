@@ -185,6 +185,19 @@ def test_the_steps_of_a_fault(name: str, steps: str) -> None:
     assert steps_beside(model, of(model, name), SIZES) == steps
 
 
+class Unseen(Cups):
+    ghosts = ("last",)
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("pour: no guard 2", "same"), ("pour: guard 2 negated", "fewer"), ("pour: no guard 1", "other")],
+)
+def test_steps_that_change_a_ghost_are_looked_at(name: str, steps: str) -> None:
+    model = load(Unseen)
+    assert steps_beside(model, of(model, f"Unseen.{name}"), SIZES) == steps
+
+
 def test_steps_of_another_action_count_too() -> None:
     """Without the guard a pour into itself would be what a drop is not, and what fills may."""
     model = load(Cups)

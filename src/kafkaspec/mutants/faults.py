@@ -219,7 +219,8 @@ def steps_beside(model: LoadedModel, other: LoadedModel, sizes: Mapping[str, int
 
     def holds(*claims: Expr) -> bool:
         asked = replace(bare, invariants={SAME: Claim(SAME, (), and_(*claims), "", model.initial.loc)})
-        return bool(explore(asked, sizes, liveness=False, deadlock=True).outcome == "complete")
+        found = explore(asked, sizes, ghosts=True, liveness=False, deadlock=True)
+        return bool(found.outcome == "complete" and SAME not in found.unchecked)
 
     def within(steps: Sequence[Action], other: LoadedModel) -> bool:
         """First by the action of that name alone, which is mostly enough."""
