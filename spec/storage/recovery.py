@@ -327,7 +327,9 @@ def delete_records(state: Broker, offset: Offset) -> Step[Broker, bool]:
     checkpoints a power failure may leave the recovery point above, and the log start below, records that were never
     flushed: a start then neither recovers nor hides them. Nor does a later flush come to their segments: while the
     checkpointed recovery point is still below them, a start recovers them, cuts the log where one is not whole, and
-    gives up all that is behind, flushed or not. [UnifiedLog.maybeIncrementLogStartOffset, Kafka 4.3.0; KAFKA-16073]
+    gives up all that is behind, flushed or not. And a segment in which the log start lies then is taken for one whose
+    name was flushed: no flush does it, not that of a clean stop, and a power failure may take the segment.
+    [UnifiedLog.maybeIncrementLogStartOffset, Kafka 4.3.0; KAFKA-16073]
     """
     log = running(state)
     if offset > log.high_watermark:
@@ -508,6 +510,18 @@ def is_damaged(state: Broker) -> bool:
     return any(f.torn or any(not b.whole and b.last < state.skipped for b in f.batches) for f in logs)
 
 
+@states("REC-17")
+def nameless(state: Broker) -> list[int]:
+    """The segments that a log start has passed into before their names were flushed."""
+    return [b for b in unnamed(state.disk) if b < state.skipped]
+
+
+def unnamed(disk: Disk) -> list[int]:
+    """The segments whose names a power failure may take."""
+    certain = disk.undone(0)
+    return [b for b in bases_of(disk.files) if name_of(b, LOG) not in certain]
+
+
 @states("REC-7")
 def recovered_from(state: Broker) -> int:
     """The base offset of the first segment that a start without a marker recovers."""
@@ -519,7 +533,10 @@ def gone_down(state: Broker, *, killed: bool = False) -> Broker:
     """Without a running broker; what was in its log is kept in mind."""
     log = running(state)
     there = tuple(b for b in batches_of(state.disk.files) if log.log_start <= b.last)
-    safe = tuple(b for b in there if sure_from(state) <= b.last < log.recovery_point and not may_be_cut(state))
+    doubtful = (
+        set(there) if may_be_cut(state) else {b for n in nameless(state) for b in log_of(state.disk.files, n).batches}
+    )
+    safe = tuple(b for b in there if sure_from(state) <= b.last < log.recovery_point and b not in doubtful)
     return replace(state, log=None, promised=there if killed and not is_damaged(state) else safe, safe=safe)
 
 
@@ -533,6 +550,7 @@ def gone_down(state: Broker, *, killed: bool = False) -> Broker:
     lambda state, result: safe_between(result.disk, sure_from(state), LONG_MAX),
     "REC-16 all of it is flushed, from the log start on",
 )
+@ensure(lambda result: unnamed(result.disk) == nameless(result), "REC-16 so are the names")
 def stop(state: Broker) -> Broker:
     """The broker shuts down.
 

@@ -30,7 +30,7 @@ machine = spec.machine
 WEIGHTS = {"append": 7.0, "roll": 4, "start": 8, "truncateTo": 2, "deleteRecords": 2, "updateHighWatermark": 2,
            "kill": 0.4, "stop": 0.4, "powerFails": 0.7, "flush": 0.5}  # fmt: skip
 
-CRASHES, OUTCOMES, STUCK = 182, 16_103, 151
+CRASHES, OUTCOMES, STUCK = 238, 20_818, 189
 """pinned: how many moments of the short histories were crashed, how many outcomes of the disk were started from, and
 from how many of them no start comes to its end (REC-20)"""
 
@@ -163,6 +163,8 @@ def test_a_start_that_is_killed_has_taken_the_marker() -> None:
         driver = driven.Driver()
         driver.append([1, 1], 0)
         driver.subject.stop()
+        driver.disk.flush_directory(driven.ROOT)
+        assert driver.disk.lose().exists(driver.subject.marker)
         driver.disk.steps, driver.disk.crash_at = 0, crash_at
         try:
             driver.start()
@@ -212,6 +214,18 @@ def test_records_that_a_log_start_has_passed_can_cost_flushed_ones() -> None:
     assert spec.survivors(after) == (Batch(2, 2), Batch(3, 3))
 
 
+@pytest.mark.clause("REC-17")
+def test_a_segment_in_which_the_log_start_came_to_lie_can_be_lost_after_a_clean_stop() -> None:
+    """Its name was never flushed. Kafka 4.3.0's UnifiedLog answers so."""
+    calls = [append(1, 1), ("roll", {}), append(1, 1), ("updateHighWatermark", {"offset": 4})]
+    calls += [("deleteRecords", {"offset": 3}), ("stop", {})]
+    stopped = run(spec.initial(), *calls)
+    assert (spec.nameless(stopped), stopped.safe) == ([2], ())
+    left = files_of((0, [(0, 0), (1, 1)]))
+    after = run(spec.initial(), *calls, ("powerFails", {"files": left, "keeps_marker": True}), ("start", {}))
+    assert (spec.running(after).log_start, spec.running(after).log_end) == (3, 3)
+
+
 @pytest.mark.clause("REC-21")
 def test_a_cut_that_a_later_flush_does_not_come_to() -> None:
     calls = [append(1, 1), ("flush", {}), ("truncateTo", {"offset": 1}), ("roll", {}), ("stop", {}), ("start", {})]
@@ -220,6 +234,80 @@ def test_a_cut_that_a_later_flush_does_not_come_to() -> None:
     assert broker.batches_of(after.disk.files) == (Batch(0, 0), Batch(1, 1))
     assert spec.survivors(after) == (Batch(0, 0),)
     assert spec.running(after).log_end == 1
+
+
+# ---- what the contracts of a start leave out is no more than must be
+FLUSHED = [append(1, 1), ("roll", {}), append(1), ("flush", {}), ("checkpointRecoveryPoints", {}), append(1)]
+
+
+@pytest.mark.clause("REC-3")
+@pytest.mark.clause("REC-7")
+def test_a_power_failure_is_promised_what_was_flushed_and_a_kill_all() -> None:
+    state = run(spec.initial(), *FLUSHED)
+    flushed = (Batch(0, 0), Batch(1, 1), Batch(2, 2))
+    assert spec.recovered_from(state) == 2
+    assert spec.gone_down(state).promised == spec.gone_down(state).safe == flushed
+    assert spec.gone_down(state, killed=True).promised == (*flushed, Batch(3, 3))
+    assert not spec.is_damaged(state)
+    assert not spec.may_be_cut(state)
+
+
+@pytest.mark.clause("REC-17")
+def test_less_is_promised_only_while_a_start_would_come_upon_what_was_passed() -> None:
+    passed = [append(1, 1), ("roll", {}), ("updateHighWatermark", {"offset": 2}), ("deleteRecords", {"offset": 2})]
+    state = run(spec.initial(), *passed, append(1), ("flush", {}))
+    assert (spec.may_be_cut(state), spec.is_damaged(state)) == (True, False)
+    assert spec.gone_down(state).safe == ()
+    assert spec.gone_down(state, killed=True).promised == (Batch(2, 2),)
+    checkpointed = run(spec.initial(), *passed, append(1), ("flush", {}), ("checkpointRecoveryPoints", {}))
+    assert not spec.may_be_cut(checkpointed)
+    assert spec.gone_down(checkpointed).safe == (Batch(2, 2),)
+    lost = files_of((0, [(0, 0), (1, 1, False)]), (2, [(2, 2)])) | {name_of(2, SNAPSHOT): ""}
+    down = run(
+        spec.initial(), *passed, append(1), ("flush", {}), ("powerFails", {"files": lost, "keeps_marker": False})
+    )
+    assert spec.is_damaged(down)
+
+
+@pytest.mark.clause("REC-4")
+@pytest.mark.clause("REC-19")
+def test_a_hole_is_one_only_below_the_segment_after_it() -> None:
+    a, b, c, d = Batch(0, 0), Batch(1, 1), Batch(2, 2), Batch(3, 3)
+    assert spec.one_behind_another((a, b, c), frozenset())
+    assert not spec.one_behind_another((a, c, d), frozenset())
+    assert spec.one_behind_another((a, c, d), frozenset({2}))
+    assert not spec.one_behind_another((a, b, d), frozenset({2}))
+    logs = {0: (a, b), 2: (c, d), 4: ()}
+    assert spec.out_of_step({name_of(base, LOG): LogFile(log) for base, log in logs.items()}) == set()
+    assert spec.out_of_step({name_of(base, LOG): LogFile(log) for base, log in {**logs, 0: (a,)}.items()}) == {2}
+
+
+@pytest.mark.clause("REC-4")
+@pytest.mark.clause("REC-21")
+def test_a_batch_that_is_not_whole_survives_only_above_its_segment() -> None:
+    broken = Batch(1, 1, whole=False)
+    for base, found in ((1, (Batch(0, 0),)), (2, (Batch(0, 0), broken))):
+        disk = all_flushed({name_of(0, LOG): LogFile((Batch(0, 0), broken)), name_of(base, LOG): LogFile()})
+        assert spec.survivors(broker.Broker(disk, log=broker.RunningLog(log_end=base))) == found
+
+
+@pytest.mark.clause("REC-1")
+def test_what_was_cut_may_come_back_on_the_simulated_disk() -> None:
+    disk = SimulatedDisk()
+    disk.write("a/b", b"1234")
+    disk.flush("a/b")
+    disk.truncate("a/b", 2)
+    assert (disk.names["a/b"].certain, disk.names["a/b"].flushed) == (b"12", False)
+    assert {b"12", b"1234"} <= {*disk.names["a/b"].torn()}
+
+
+@pytest.mark.clause("REC-1")
+def test_a_directory_s_flush_is_of_its_own_names() -> None:
+    disk = SimulatedDisk()
+    disk.write("a/b", b"")
+    disk.write("a/c/d", b"")
+    disk.flush_directory("a")
+    assert disk.unsure() == ["a/c/d"]
 
 
 @pytest.mark.clause("REC-16")
@@ -284,6 +372,11 @@ SHORT: dict[str, list[Step]] = {
     "stopped and started": [
         lambda d: d.append([1, 1], 0), lambda d: d.subject.stop(), lambda d: d.start(), lambda d: d.append([1], 1),
     ],
+    "stopped with two segments": [
+        lambda d: d.append([1, 1], 0), lambda d: d.roll(), lambda d: d.append([1], 0), lambda d: d.flush(),
+        lambda d: d.update_high_watermark(3), lambda d: d.subject.delete_records(3), lambda d: d.append([1], 0),
+        lambda d: d.roll(), lambda d: d.append([1], 0), lambda d: d.subject.stop(),
+    ],
     "rolled twice": [
         lambda d: d.append([1, 1], 0), lambda d: d.roll(), lambda d: d.append([1], 0), lambda d: d.roll(),
         lambda d: d.append([1], 0), lambda d: d.subject.background(), lambda d: d.subject.checkpoint_recovery_points(),
@@ -297,13 +390,19 @@ SHORT: dict[str, list[Step]] = {
 }  # fmt: skip
 
 
-def promised(driver: driven.Driver) -> set[Batch]:
-    """What is below the recovery point, and not below the log start."""
+def appended(driver: driven.Driver) -> set[Batch]:
+    """What is in a running log, from its start on."""
     log = driver.subject.log
     if log is None:
         return set()
     data = [log_loader_driver.decode_log(log.segments[b].data()) for b in log.bases]
-    return {b for f in data for b in f.batches if log.log_start <= b.last < log.recovery_point}
+    return {b for f in data for b in f.batches if log.log_start <= b.last}
+
+
+def promised(driver: driven.Driver) -> set[Batch]:
+    """What is below the recovery point, and not below the log start."""
+    log = driver.subject.log
+    return set() if log is None else {b for b in appended(driver) if b.last < log.recovery_point}
 
 
 def outcomes(disk: SimulatedDisk) -> Iterator[SimulatedDisk]:
@@ -340,12 +439,13 @@ def crashes() -> tuple[int, int, int]:
     moments = tried = stuck = 0
     for steps in SHORT.values():
         for crash_at in range(1000):
-            driver, certain = driven.Driver(), set[Batch]()
+            driver, certain, stopped = driven.Driver(), set[Batch](), set[Batch]()
             driver.disk.steps, driver.disk.crash_at = 0, crash_at
             try:
                 for step in steps:
                     cutting = "truncate" in step.__code__.co_names[-1]
                     certain = {b for b in promised(driver) if not cutting or b.last < 1}
+                    stopped = appended(driver) or stopped
                     step(driver)
                     certain = promised(driver) or certain
             except Crashed:
@@ -356,12 +456,15 @@ def crashes() -> tuple[int, int, int]:
             different = {tuple(sorted((n, f.content) for n, f in d.names.items())): d for d in outcomes(driver.disk)}
             for left in different.values():
                 tried += 1
+                clean = left.exists(driver.subject.marker)
                 try:
                     again, found = started(left)
                 except CorruptRecord:
+                    assert not clean
                     stuck += 1
                     continue
                 log = again.subject.running
+                assert not clean or (found, log.recovery_point) == (stopped, log.log_end)
                 assert certain <= found, (crash_at, certain, found)
                 assert all(b.whole for b in found)
                 assert {b.epoch for b in found} <= {e.epoch for e in log.epochs.entries}
