@@ -209,6 +209,7 @@ ERRORS: list[tuple[list[str], str]] = [
     (["--target", SOUND, "--threads", "2", "--spark", "local[1]"], "--threads: with --spark its master says how many"),
     (["--target", SOUND, "--replay", "good.history"], "--replay: whose history is it? name one subsystem"),
     (["--target", SOUND, "leader_epochs", "--replay", "nothing"], "nothing: no such file"),
+    (["--target", "./nothing-here", "leader_epochs", "--replay", "nothing"], "kafkaspec: nothing: no such file"),
     (["--target", SOUND, "leader_epochs", "--replay", "folder"], "folder: is a directory"),
     (["--target", SOUND, "leader_epochs", "--replay", "file"], "file: there is no call in it"),
     (

@@ -93,11 +93,11 @@ def replay(subsystem_names: Sequence[str], file: str, w: Options) -> int:
         raise UserError("--replay: whose history is it? name one subsystem")
     if w.master is not None or w.record is not None:
         raise UserError("--replay asks one history: not with --spark or --record")
-    (name,) = _offered(w, subsystem_names)
     source = "standard input" if file == "-" else file
     histories = read_numbered(_bytes(file), source)
     if not histories:
         raise UserError(f"{file}: there is no call in it")
+    (name,) = _offered(w, subsystem_names)
     places = [[f"{source}:{number}" for number, _ in history] for history in histories]
     result = ask_again(w.job(name), [[record for _, record in history] for history in histories], file, places)
     if file != "-":
