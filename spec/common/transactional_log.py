@@ -186,25 +186,24 @@ def looked_up(state: PartitionLog) -> Offset | None:
     return state.log_end if batch is None else max(batch.base_offset, state.log_start)
 
 
-def marker_of(state: PartitionLog, batch: LogBatch) -> LogBatch | None:
-    """The marker that ends the transaction of a transactional batch: the first one of its producer behind it."""
-    return next(
-        (
-            m
-            for m in state.batches
-            if m.is_marker and m.producer_id == batch.producer_id and m.base_offset > batch.last_offset
-        ),
-        None,
-    )
+def transactional(state: PartitionLog) -> Iterator[tuple[LogBatch, LogBatch | None]]:
+    """The transactional batches, last first, each with the marker that ends its transaction, if one does: the first one
+    of its producer behind it."""
+    ends: dict[int, LogBatch] = {}
+    for b in reversed(state.batches):
+        if b.is_marker:
+            ends[b.producer_id] = b
+        elif b.kind == "TRANSACTIONAL":
+            yield b, ends.get(b.producer_id)
 
 
 def is_whole(state: PartitionLog) -> bool:
     """Whether the log knows of every transaction that its records show: the open ones are open, none begins above its
     records; the aborted ones are in the index; and what was looked up is what there is."""
-    for b in state.batches:
-        if b.kind != "TRANSACTIONAL" or b.last_offset < state.log_start:
+    for b, end in transactional(state):
+        if b.last_offset < state.log_start:
             continue
-        end, first = marker_of(state, b), state.producers.known(b.producer_id).transaction
+        first = state.producers.known(b.producer_id).transaction
         if end is None and (first is None or first > b.base_offset):
             return False
         if (
@@ -265,11 +264,11 @@ def covers_the_aborted(state: PartitionLog, read_committed: bool, result: Fetch 
     if isinstance(result, Refused) or not read_committed or not is_whole(state):
         return True
     told = result.aborted_transactions or ()
-    given = [b for b in state.batches if BatchView(*b[:5]) in result.batches and b.kind == "TRANSACTIONAL"]
     return all(
         any(i == b.producer_id and first <= b.base_offset for i, first in told)
-        for b in given
-        if (end := marker_of(state, b)) is not None and end.kind == "ABORT" and b.last_offset >= state.log_start
+        for b, end in transactional(state)
+        if end is not None and end.kind == "ABORT" and b.last_offset >= state.log_start
+        if BatchView(*b[:5]) in result.batches
     )
 
 
@@ -277,12 +276,12 @@ def sees_the_committed(state: PartitionLog, start_offset: Offset, read_committed
     """Between the offsets exactly the records without a transaction and those of committed ones."""
     if isinstance(result, Refused) or not read_committed or not is_whole(state):
         return True
+    committed = {b for b, end in transactional(state) if end is not None and end.kind == "COMMIT"}
     expected = [
         x
         for b in state.batches
         for x in range(max(b.base_offset, start_offset), min(b.last_offset + 1, result.next_offset))
-        if b.kind == "PLAIN"
-        or (b.kind == "TRANSACTIONAL" and (end := marker_of(state, b)) is not None and end.kind == "COMMIT")
+        if b.kind == "PLAIN" or b in committed
     ]
     return list(result.records) == expected
 
@@ -292,7 +291,7 @@ def sees_nothing_undecided(state: PartitionLog, read_committed: bool, result: Po
     if isinstance(result, Refused) or not read_committed or not is_whole(state):
         return True
     return all(
-        marker_of(state, b) is not None
-        for b in state.batches
-        if b.kind == "TRANSACTIONAL" and any(b.base_offset <= x <= b.last_offset for x in result.records)
+        end is not None
+        for b, end in transactional(state)
+        if any(b.base_offset <= x <= b.last_offset for x in result.records)
     )

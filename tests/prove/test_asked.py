@@ -64,6 +64,17 @@ class RestsFar(Rests):
         return s.n < 21
 
 
+def test_a_proof_is_looked_for_among_some_claims_first() -> None:
+    """Those that are too few, or none of its business, make nothing proved and nothing unproved."""
+    m = load(RestsFar)
+    wrong = {"small": ("counted",), "counted": ("small",)}
+    for begins_with in ({}, wrong, {"small": ("small", "smaller")}):
+        proved = prove(m, begins_with=begins_with)
+        assert proved.unproved == ("smaller",)
+    with pytest.raises(UserError, match="unknown claim of RestsFar"):
+        prove(m, begins_with={"small": ("smallest",)})
+
+
 class Unbounded(Model):
     """How high it counts is not limited."""
 

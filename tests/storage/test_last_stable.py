@@ -17,10 +17,12 @@ from kafkaspec.impl.storage.transaction_index import AbortedTxn
 from kafkaspec.language import LoadedModel, invariant, load, step
 from kafkaspec.lockstep.walk import draw, state_machine
 from kafkaspec.models.storage.last_stable import Kind, L, Offset, Producer, Readers
+from kafkaspec.proofs.storage.last_stable import BEGINS_WITH, PROOFS
 from kafkaspec.prove.engine import prove
 from kafkaspec.spec.common.transactional_log import Kind as BatchKind
 from kafkaspec.spec.common.transactional_log import ReplicaBatch, is_whole
 from kafkaspec.spec.storage import last_stable as spec
+from tests.storage.last_stable_mutants import MUTANTS
 
 
 class Partition:
@@ -645,6 +647,12 @@ def only_with(claim: str) -> LoadedModel:
     )
 
 
+def fault(name: str) -> LoadedModel:
+    """The model with one of its written faults."""
+    found: LoadedModel = next(m for m in MUTANTS if m.name == f"Readers: {name}").make()
+    return found
+
+
 @pytest.mark.clause("LSO-1")
 @pytest.mark.clause("LSO-11")
 @pytest.mark.parametrize("claim", FALSE)
@@ -678,9 +686,50 @@ def test_a_false_claim_is_not_proved() -> None:
 def test_a_proof_without_its_lemma_is_none(lemma: str, action: str, claim: str) -> None:
     model = load(Readers)
     weaker = replace(model, lemmas={n: c for n, c in model.lemmas.items() if n != lemma})
+    without = {n: [x for x in names if x != lemma] for n, names in BEGINS_WITH.items() if n != lemma}
     verdicts = [
-        prove(m, only=lambda a, c: (a, c) == (action, claim), timeout_s=60).obligations[0].verdict
-        for m in (model, weaker)
+        prove(m, only=lambda a, c: (a, c) == (action, claim), timeout_s=60, begins_with=b).obligations[0].verdict
+        for m, b in ((model, BEGINS_WITH), (weaker, without))
     ]
     assert verdicts[0] == "proved"
     assert verdicts[1] in ("refuted", "unknown")
+
+
+@pytest.mark.clause("LSO-1")
+def test_a_false_claim_is_found_before_it_is_proved() -> None:
+    (proof,) = [p for p in PROOFS if p.model is Readers]
+    found = replace(proof, model=only_with("all_that_is_replicated_is_stable"), begins_with={}).run()
+    assert (found.outcome, found.obligations) == ("refuted", ())
+
+
+@pytest.mark.parametrize(
+    ("model", "action", "claim"),
+    [
+        pytest.param(
+            load(FalseClaims), "replicate", "all_that_is_replicated_is_stable", marks=pytest.mark.clause("LSO-1")
+        ),
+        pytest.param(
+            fault("reads up to the high watermark"), "fetch", "a_fetch_is_stable", marks=pytest.mark.clause("LSO-10")
+        ),
+        pytest.param(
+            fault("cuts what was forgotten"),
+            "truncate",
+            "what_was_seen_stays_decided",
+            marks=pytest.mark.clause("LSO-8"),
+        ),
+        pytest.param(
+            fault("drops for good"), "consume", "what_is_dropped_was_aborted", marks=pytest.mark.clause("LSO-11")
+        ),
+        pytest.param(
+            fault("tells what begins in the fetch"),
+            "collect",
+            "what_was_aborted_is_told_or_dropped",
+            marks=pytest.mark.clause("LSO-12"),
+        ),
+    ],
+)
+def test_what_is_false_is_refuted_where_its_proof_is_said_to_begin(model: LoadedModel, action: str, claim: str) -> None:
+    """A claim that does not hold, and rules that are left out."""
+    begins_with = {claim: ("every_record_is_somebodys", "a_marker_decides"), **BEGINS_WITH}
+    found = prove(model, only=lambda a, c: (a, c) == (action, claim), timeout_s=60, begins_with=begins_with)
+    assert [o.verdict for o in found.obligations] == ["refuted"]

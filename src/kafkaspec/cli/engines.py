@@ -278,7 +278,7 @@ def prove(
                 found.append(b)
                 codes.append({"complete": 0, "violation": 1, "vacuous": 1}.get(b.outcome, 2))
                 continue
-            proof = Proof(model, timeout_s=timeout_s, fixed=fixed)
+            proof = Proof(model, timeout_s=timeout_s, fixed=fixed, begins_with=names.begins_with(model))
             p = proof.run(bar, claims=only)
             found.append(p)
             codes.append({"proved": 0, "refuted": 1}.get(p.outcome, 2))

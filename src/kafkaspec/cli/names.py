@@ -13,7 +13,7 @@ import pkgutil
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -46,7 +46,7 @@ def model_modules() -> dict[str, str]:
 def find_models(text: str) -> list[Expectation]:
     """The models that `text` names, each with its pinned sizes and counts (no sizes, if none are pinned).
 
-    `text` is the name of a subsystem or example ("cleaner"), a module ("kafkaspec.models.examples.replication") or a
+    `text` is the name of a subsystem or example ("cleaner"), a module ("kafkaspec.models.examples.two_phase") or a
     file ("my/lease.py"), each with ":Class" where only one model of several is meant; or the class alone ("TwoPhase").
     Raises UserError: no such model, or a module that cannot be loaded, with file and line.
     """
@@ -66,6 +66,19 @@ def find_models(text: str) -> list[Expectation]:
 def one_each(several: Iterable[Expectation]) -> list[Expectation]:
     """Each model once, with the first of its pinned sizes."""
     return list({c.name: c for c in reversed(list(several))}.values())[::-1]
+
+
+def begins_with(model: LoadedModel) -> Mapping[str, Sequence[str]]:
+    """The claims among which the proofs of a model's claims are looked for first, as the module of its proofs says;
+    none if there is no such module."""
+    of = model.cls.__module__
+    name = of.replace("kafkaspec.models.", "kafkaspec.proofs.", 1)
+    try:
+        there = name != of and importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # not even its area
+        there = False
+    proofs = importlib.import_module(name).PROOFS if there else ()
+    return next((p.begins_with for p in proofs if p.name == model.name), {})
 
 
 def _models(module: ModuleType) -> dict[str, list[Expectation]]:

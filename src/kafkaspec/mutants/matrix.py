@@ -292,13 +292,18 @@ def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
         for proof in proofs:
             sound = {a.name: a for a in proof.loaded.actions}
             changed = {a.name for a in model.actions if a.name not in sound or not faults.alike(sound[a.name], a)}
-            fixed = getattr(proof, "fixed", None)
+            fixed, begins_with = getattr(proof, "fixed", None), getattr(proof, "begins_with", None)
 
             def of_changed(action: str, claim: str, changed: set[str] = changed) -> bool:
                 return not changed or action in changed
 
             proved = prove(
-                model, timeout_s=quick_s, fixed=fixed, only=of_changed, until=lambda o: o.verdict == "refuted"
+                model,
+                timeout_s=quick_s,
+                fixed=fixed,
+                only=of_changed,
+                until=lambda o: o.verdict == "refuted",
+                begins_with=begins_with,
             )
             for action in (*proved.vacuous, *proved.unseen):
                 return f"{action} is impossible"
@@ -311,6 +316,7 @@ def prover_detector(quick_s: float = 1.0, timeout_s: float = 10.0) -> Detector:
                     fixed=fixed,
                     only=partial(_among, open_still),
                     until=lambda o: o.verdict != "proved",
+                    begins_with=begins_with,
                 )
                 failed = [o for o in proved.obligations if o.verdict != "proved"]
             for o in failed:

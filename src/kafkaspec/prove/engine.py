@@ -23,6 +23,8 @@ Verdict = Literal["proved", "refuted", "unknown"]
 
 SMALL = 64
 """The greatest size at which a state is looked for because Z3 names it."""
+BEGIN_S = 0.2
+"""The share of each attempt among the claims that a proof is said to begin with."""
 LEVELS = ((2,), (3,), (4, 1))
 """Sizes at which a counterexample is looked for before each round of attempts to prove: what is quickly proved or
 refuted never costs the whole budget, and where there is none, the claims that exclude it are those to begin with. Later
@@ -137,6 +139,7 @@ def prove(
     only: Callable[[str, str], bool] | None = None,
     progress: Progress | None = None,
     until: Callable[[Obligation], bool] | None = None,
+    begins_with: Mapping[str, Sequence[str]] | None = None,
 ) -> ProofResult:
     """Ask every obligation; or those of some `claims`, then those of what their proofs assume, until nothing is assumed
     that is not proved; or those for which `only(action, claim)` is true (the start is the action "(start)"), which is
@@ -145,8 +148,14 @@ def prove(
     `fixed` holds some sizes, as {"FENCED": True}; all others are arbitrary. `timeout_s` is the time limit of an
     obligation, in seconds of a quiet core: attempts to prove all its parts, and the search for a counterexample,
     together; how many states are explored to tell whether one is reachable follows from it too. The first obligation
-    for which `until` is true is the last that is asked. Raises UserError for a text that has no symbolic reading."""
-    run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until)
+    for which `until` is true is the last that is asked. The proofs of a claim in `begins_with` are looked for among
+    those claims first, of all that may be assumed: they are found sooner, or else as any other. Raises UserError for a
+    text that has no symbolic reading, and for a name in `begins_with` that no claim has."""
+    for claim, others in (begins_with or {}).items():
+        for name in (claim, *others):
+            if name not in _claims(model):
+                raise unknown(f"claim of {model.name}", name, _claims(model))
+    run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until, begins_with or {})
     if claims:
         return run.what_holds_up(asked_for(model, claims))
     run.ask(only or (lambda action, claim: True))
@@ -180,6 +189,7 @@ class _Run:
         timeout_s: float,
         progress: Progress | None,
         until: Callable[[Obligation], bool] | None,
+        begins_with: Mapping[str, Sequence[str]],
     ) -> None:
         self.model, self.given, self.timeout_s, self.progress, self.until = model, given, timeout_s, progress, until
         self.began = time.perf_counter()
@@ -190,6 +200,7 @@ class _Run:
         action, begins with them."""
         self.used: set[str] | None = None
         """The claims that the proofs used, where that is wanted."""
+        self.begins_with = {claim: frozenset(others) for claim, others in begins_with.items()}
         self.stopped = False
 
     def what_holds_up(self, claims: Sequence[str]) -> ProofResult:
@@ -256,12 +267,15 @@ class _Run:
             g.parts += ways.parts(s, g.shows, budget)
         assumed = s.assumptions()
         questions = [Question(assumed, p.hints, s.not_empty, p.formula, s.named) for p in g.parts]
-        needed = self.habits.get(g.claim, frozenset())
+        needed = self.begins_with.get(g.claim) or self.habits.get(g.claim, frozenset())
         for q in questions:
             if needed:
                 q.needs(needed)
         soon = [] if needed else [q for q in questions if s.shared.proves(q, budget)]
-        still_open = [q for q in questions if q not in soon and q.round(budget, FIRST_S, quick=True) != "unsat"]
+        still_open = [q for q in questions if q not in soon]
+        if g.claim in self.begins_with:
+            still_open = [q for q in still_open if q.round(budget, BEGIN_S, among="needed") != "unsat"]
+        still_open = [q for q in still_open if q.round(budget, FIRST_S, quick=True) != "unsat"]
         for share_s, levels in _turns(budget):
             if not still_open:
                 break

@@ -42,6 +42,8 @@ class Proof:
     explored_at: Mapping[str, int | bool] | None = None
     fixed: Mapping[str, int | bool] = field(default_factory=dict)
     note: str = ""
+    begins_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By a claim whose proofs are hard to find: the claims among which they are looked for first."""
 
     @property
     def loaded(self) -> LoadedModel:
@@ -84,7 +86,14 @@ class Proof:
                 explored=explored.text,
                 asked=tuple(claims),
             )
-        proved = prove(model, timeout_s=self.timeout_s, fixed=self.fixed, claims=claims, progress=progress)
+        proved = prove(
+            model,
+            timeout_s=self.timeout_s,
+            fixed=self.fixed,
+            claims=claims,
+            progress=progress,
+            begins_with=self.begins_with,
+        )
         return replace(proved, explored=explored.text)
 
     def _explore(

@@ -285,9 +285,9 @@ class Question:
             self.failed.discard("needed")
             self.exhausted = {x for x in self.exhausted if x[1] != "needed"}
 
-    def round(self, budget: Budget, share_s: float, quick: bool = False) -> Answer:
-        """Every attempt once; or, `quick`, those that find most proofs. "unsat": the goal follows; "sat": it
-        does not, whatever else is tried."""
+    def round(self, budget: Budget, share_s: float, quick: bool = False, among: str = "") -> Answer:
+        """Every attempt once; or, `quick`, those that find most proofs; or those that take one set of assumptions.
+        "unsat": the goal follows; "sat": it does not, whatever else is tried."""
         if not quick and "relevant" not in self.sets:
             found = relevant(self.assumed, [*self.hints, self.denied])
             self.sets["relevant"] = [*found, *self.hints]
@@ -297,7 +297,7 @@ class Question:
             return "sat"
         for attempt in self._attempts(quick):
             options, name = attempt
-            if name in self.failed:  # by now
+            if name in self.failed or among not in ("", name):  # failed by now
                 continue
             asked = budget.ask([*self.sets[name], self.denied], share_s, PORTFOLIO[options])
             if asked.answer == "unsat":
