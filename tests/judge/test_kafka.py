@@ -9,7 +9,7 @@ import shlex
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import IO, Any
 
 import orjson
@@ -126,6 +126,8 @@ def test_lines_are_answered_however_they_come() -> None:
         assert target.stdin is not None
         assert target.stdout is not None
         reader = io.BufferedReader(target.stdout)  # type: ignore[type-var]
+        late = Timer(60.0, target.kill)
+        late.start()
         at = len(text) - len(looks[-1]) // 2
         writer = Thread(target=written, args=(target.stdin, text[:at]))
         writer.start()
@@ -136,6 +138,7 @@ def test_lines_are_answered_however_they_come() -> None:
         target.stdin.close()
         assert numbers == list(range(2_000))
         assert reader.read() == b""
+        late.cancel()
 
 
 def written(pipe: IO[bytes], data: bytes) -> None:
