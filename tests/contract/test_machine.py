@@ -141,6 +141,24 @@ def test_a_call_with_and_without_contracts_and_as_a_trace_has_it(
         assert type(step.result) is type(expected.result)
 
 
+def test_an_argument_is_decoded_once_for_the_conditions_and_the_body() -> None:
+    """And again for the next call: nothing is kept."""
+    op = build().find("rising")
+    decode, seen = op.decoders["entries"], list[Any]()
+
+    def counted(value: Any) -> Any:
+        seen.append(value)
+        return decode(value)
+
+    vars(op)["decoders"] = {"entries": counted}
+    assert op.preconditions
+    rising, falling, high = [[0, 3], [1, 5]], [[1, 5], [0, 3]], [[9, 0]]
+    for call in (op.direct, op.traced):
+        answers = [call(Cache(), {"entries": entries}) for entries in (rising, falling, high)]
+        assert answers == [Step(Cache(), True), Step(Cache(), False), Outside("CTR-4", "low ones")]
+    assert seen == [rising, falling, high] * 2
+
+
 def test_a_precondition_looks_at_typed_arguments() -> None:
     machine = build()
     for name, arguments, broken in (

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
+import shlex
+import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from threading import Thread, Timer
+from typing import IO, Any
 
 import orjson
 import pytest
@@ -107,6 +111,41 @@ def test_kafka_holds_no_answer_back_for_long() -> None:
         target.receive(1)
         assert len(target.left()) < len(lines) - 1
         assert len(target.receive(len(lines) - 1)) == len(lines) - 1
+
+
+@pytest.mark.deep
+def test_lines_are_answered_however_they_come() -> None:
+    """One longer than what is read at once, many at once, and the last in pieces: what is whole is answered before the
+    rest of it comes."""
+    begin = orjson.dumps({"i": 0, "op": "init", "subsystem": "timeline", "args": {}})
+    looks = [orjson.dumps({"i": i, "op": "observe"}) for i in range(1, 2_000)]
+    text = b"\n".join([begin + b" " * 300_000, *looks])
+    with subprocess.Popen(
+        shlex.split(command(NEWEST)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as target:
+        assert target.stdin is not None
+        assert target.stdout is not None
+        reader = io.BufferedReader(target.stdout)  # type: ignore[type-var]
+        late = Timer(60.0, target.kill)
+        late.start()
+        at = len(text) - len(looks[-1]) // 2
+        writer = Thread(target=written, args=(target.stdin, text[:at]))
+        writer.start()
+        numbers = [orjson.loads(reader.readline())["i"] for _ in range(len(looks))]
+        writer.join()
+        written(target.stdin, text[at:] + b"\n")
+        numbers.append(orjson.loads(reader.readline())["i"])
+        target.stdin.close()
+        assert numbers == list(range(2_000))
+        assert reader.read() == b""
+        late.cancel()
+
+
+def written(pipe: IO[bytes], data: bytes) -> None:
+    """All of it, to a pipe without a buffer."""
+    left = memoryview(data)
+    while left:
+        left = left[pipe.write(left) :]
 
 
 @pytest.mark.deep

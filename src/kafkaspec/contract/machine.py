@@ -310,6 +310,7 @@ def compiled(
     each argument stands, by its Python name. `watched`: with the postconditions, of arguments that are decoded."""
     body = _bare(op) if watched else op.body
     env: dict[str, Any] = {"body": body, "function": op.function, "step": op.step}
+    decoded: set[str] = set()
 
     def value(name: str) -> str:
         if name in ("state", "result"):
@@ -319,13 +320,21 @@ def compiled(
             env[f"d_{name}"] = op.defaults[name]
             found = f"a.get({keys[name]!r}, d_{name})"
         if name in op.decoders and not watched:
+            if name in decoded:
+                return f"v_{name}"
+            decoded.add(name)
             env[f"j_{name}"] = op.decoders[name]
-            found = f"j_{name}({found})"
+            found = f"(v_{name} := j_{name}({found}))"
         return found
 
     def of(names: Iterable[str]) -> str:
         return ", ".join(f"{name}={value(name)}" for name in names)
 
+    # In the order of evaluation: an argument is decoded where it is asked for first.
+    conditions = []
+    for n, p in enumerate(op.preconditions):
+        env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)
+        conditions.append(f"p{n}({of(p.arguments)})")
     given = of([*(["state"] if op.takes_state else []), *op.parameters.values()])
     text = f"body({given})"
     if watched and op.postconditions:
@@ -334,9 +343,8 @@ def compiled(
         text = f"(result if [result := {text}] and {hold} else function({given}))"
     if op.returns != "step" or op.result_decoder is not None:
         text = f"step(state, {text})"
-    for n, p in reversed(list(enumerate(op.preconditions))):
-        env[f"p{n}"], env[f"o{n}"] = p.condition, Outside(p.clause, p.text)
-        text = f"({text} if p{n}({of(p.arguments)}) else o{n})"
+    for n, condition in reversed(list(enumerate(conditions))):
+        text = f"({text} if {condition} else o{n})"
     call: Callable[[S, Mapping[str, Any]], Step[S] | Outside] = eval(f"lambda state, a: {text}", env)
     return call
 

@@ -3,15 +3,14 @@ package kafkaspec.target;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
-import java.io.ByteArrayOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -45,7 +44,7 @@ public final class Main {
         }
         int status = 0;
         try {
-            main.serve(new BufferedInputStream(new FileInputStream(FileDescriptor.in), 1 << 16), out);
+            main.serve(new FileInputStream(FileDescriptor.in), out);
         } catch (Adapter.AdapterFailure | LinkageError | IOException e) {
             out.flush();
             e.printStackTrace();
@@ -58,26 +57,46 @@ public final class Main {
         Runtime.getRuntime().halt(status); // Kafka's background threads have nothing left to say
     }
 
+    /**
+     * Lines are looked for in what was read at once: to read byte by byte costs as much as a short answer. Many lines may
+     * come at once: answers are held back only while there are more to read, and not for long.
+     */
     private void serve(InputStream in, OutputStream out) throws Exception {
-        ByteArrayOutputStream line = new ByteArrayOutputStream(1 << 12);
+        byte[] read = new byte[1 << 16];
+        int line = 0; // where the next line begins
+        int seen = 0; // up to here it has no end
+        int end = 0;
         long written = System.nanoTime();
         for (;;) {
-            int c = in.read();
-            if (c < 0) {
-                out.flush();
-                return;
+            while (seen < end && read[seen] != '\n') {
+                seen++;
             }
-            if (c != '\n') {
-                line.write(c);
+            if (seen < end) {
+                answer(JSON.readTree(read, line, seen - line), out);
+                line = ++seen;
+                if (System.nanoTime() - written >= HELD_NS) {
+                    out.flush();
+                    written = System.nanoTime();
+                }
                 continue;
             }
-            answer(JSON.readTree(line.toByteArray()), out);
-            line.reset();
-            // many lines may come at once: answers are held back only while there are more to read, and not for long
-            if (in.available() == 0 || System.nanoTime() - written >= HELD_NS) {
+            end -= line;
+            System.arraycopy(read, line, read, 0, end);
+            line = 0;
+            seen = end;
+            if (end == read.length) {
+                read = Arrays.copyOf(read, 2 * end);
+            }
+            if (in.available() == 0) {
                 out.flush();
                 written = System.nanoTime();
             }
+            int more = in.read(read, end, read.length - end);
+            if (more < 0) {
+                out.flush();
+                return;
+            }
+            end += more;
         }
     }
 
