@@ -469,7 +469,7 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
     """LOG-40: Where an epoch ended is answered by the leader epochs (LEC-10 to LEC-12), with the log end; nothing where
     that is unknown. [{UNIFIED_LOG}; KIP-101]"""
     cache = leader_epochs.Cache(state.epochs)
-    end = leader_epochs.end_offset_for(cache, leader_epoch, state.log_end)
+    end = contents.end_offset_for(cache, leader_epoch, state.log_end)
     return None if end == leader_epochs.UNKNOWN else OffsetAndEpoch(end.end_offset, end.epoch)
 
 
