@@ -304,7 +304,7 @@ class Target:
             if not isinstance(only, dict) or not all(
                 isinstance(of, dict) and all(isinstance(v, list) and v for v in of.values()) for of in only.values()
             ):
-                self._fail("garbage", f"hello: values of {name} has no list of values for each argument: {_shown(line)}")
+                self._fail("garbage", f"hello: values of {name} has a list of values for each argument: {_shown(line)}")
         return Hello(str(said.get("name", "")) or "unnamed", str(said.get("version", "")), subsystems, values)
 
     # ---- the pipes
