@@ -60,6 +60,7 @@ from kafkaspec.spec.storage.log_parts.changes import (
     flushed,
     has_room,
     high_watermark_set,
+    in_one_segment,
     is_batch,
     is_readable,
     may_roll,
@@ -323,6 +324,10 @@ def append_as_follower(
 @require(lambda batches: 0 < len(batches) <= 10 and all(map(is_batch, batches)), "LOG-11 one to ten batches")
 @require(apart, "LOG-11 batches that a leader can have")
 @require(
+    lambda state, batches: in_one_segment(state, batches),
+    "LOG-9 no append begins below the active segment and ends in it",
+)
+@require(
     lambda state, leader_epoch, batches: is_readable(state, leader_epoch, batches),
     "LOG-12 no batch that is passed over, or behind one out of order, is damaged where the offsets are refused",
 )
@@ -469,7 +474,7 @@ def end_offset_for_epoch(state: Log, leader_epoch: LeaderEpoch) -> OffsetAndEpoc
     """LOG-40: Where an epoch ended is answered by the leader epochs (LEC-10 to LEC-12), with the log end; nothing where
     that is unknown. [{UNIFIED_LOG}; KIP-101]"""
     cache = leader_epochs.Cache(state.epochs)
-    end = leader_epochs.end_offset_for(cache, leader_epoch, state.log_end)
+    end = contents.end_offset_for(cache, leader_epoch, state.log_end)
     return None if end == leader_epochs.UNKNOWN else OffsetAndEpoch(end.end_offset, end.epoch)
 
 

@@ -244,6 +244,33 @@ def test_operations_that_are_left_out_are_not_called() -> None:
     assert 0 < r.tours["Entries"][0] <= 60
 
 
+@pytest.mark.parametrize("generator", ["guided", "uniform"])
+def test_values_that_are_not_offered_are_not_asked(generator: str) -> None:
+    r = judged(toy_target.OfferedInPart, BLOCK + 100, generator=generator)
+    assert (r.verdict, r.why, r.not_called, r.not_offered) == ("accepted", "", (), ())
+    assert r.in_part == ("push (value is 0 or 7)", "drain (atMost is 2)")
+    assert "offered in part: push (value is 0 or 7), drain (atMost is 2)" in str(describe([r]))
+
+
+def test_what_is_rejected_is_made_small_with_values_that_are_offered() -> None:
+    r = judged(toy_target.ForgetsInPart)
+    assert (r.verdict, r.tally.trouble) == ("rejected", None)
+    assert {v for x in r.rejections for c in x.history.records for v in c["args"].values()} <= {0, 2, 3, 7}
+
+
+@pytest.mark.parametrize(
+    ("call", "without"), [("push value=1", "value"), ("drain atMost=1", "atMost"), ("drain", ""), ("push value=7", "")]
+)
+def test_a_value_that_is_not_offered_is_not_asked_again(call: str, without: str) -> None:
+    job = Job("toy", command(toy_target.OfferedInPart), min_calls=0, min_coverage=0.0)
+    records = parse(f"init\n{call}", "call").records
+    if not without:
+        assert replay(job, [records], "call").verdict == "accepted"
+        return
+    with pytest.raises(UserError, match=f"call 1, {call}: toy 1.0 does not offer that {without}"):
+        replay(job, [records], "call")
+
+
 def test_time_ends_it() -> None:
     job = Job("toy", command(Sound), min_coverage=0.0, min_calls=0)
     results = (judge(job, examples=None, time_s=seconds) for seconds in (0.2, 2, 20))  # the target begins within it

@@ -126,6 +126,10 @@ def test_what_is_wrong_is_found() -> None:
     hello = {"protocol": 1, "name": "a", "version": "1", "subsystems": {"timeline": {}}}
     assert problems("hello.result", hello) == []
     assert problems("hello.result", {**hello, "subsystems": ["timeline"]}) != []
+    in_part = {"log": {"values": {"roll": {"failAt": [None]}}}}
+    assert problems("hello.result", {**hello, "subsystems": in_part}) == []
+    in_part["log"]["values"]["roll"]["failAt"] = []
+    assert problems("hello.result", {**hello, "subsystems": in_part}) != []
 
 
 @pytest.mark.parametrize("name", components())

@@ -129,6 +129,22 @@ def test_a_target_that_does_nothing_wrong() -> None:
         (("greets", '{"protocol":1,"subsystems":{"a":[]}}'), "garbage", "hello: subsystems is an object of objects"),
         (("greets", '{"protocol":1,"subsystems":{"a":{"operations":"b"}}}'), "garbage", "operations of a is a list"),
         (("greets", '{"protocol":1,"subsystems":{"a":{"operations":[1]}}}'), "garbage", "operations of a is a list"),
+        (("greets", '{"protocol":1,"subsystems":{"a":{"values":[]}}}'), "garbage", "values of a has a list of values"),
+        (
+            ("greets", '{"protocol":1,"subsystems":{"a":{"values":{"b":[]}}}}'),
+            "garbage",
+            "values of a has a list of values",
+        ),
+        (
+            ("greets", '{"protocol":1,"subsystems":{"a":{"values":{"b":{"c":1}}}}}'),
+            "garbage",
+            "values of a has a list of values",
+        ),
+        (
+            ("greets", '{"protocol":1,"subsystems":{"a":{"values":{"b":{"c":[]}}}}}'),
+            "garbage",
+            "values of a has a list of values",
+        ),
         (("greets", '{"protocol":2,"subsystems":{}}'), "protocol version", "2, this judge speaks 1"),
         (("greets", '{"protocol":"1","subsystems":{}}'), "protocol version", '"1", this judge speaks 1'),
         (("greets", "{}"), "protocol version", "null, this judge speaks 1"),
@@ -274,6 +290,18 @@ def test_trouble_stays() -> None:
         (
             ("greets", '{"protocol":1,"subsystems":{"leader_epochs":{"operations":["asign"]}}}'),
             "the target talks garbage: hello: leader_epochs has no operation 'asign'",
+        ),
+        (
+            ("greets", '{"protocol":1,"subsystems":{"leader_epochs":{"values":{"asign":{"epoch":[1]}}}}}'),
+            "the target talks garbage: hello: leader_epochs has no operation 'asign'",
+        ),
+        (
+            ("greets", '{"protocol":1,"subsystems":{"leader_epochs":{"values":{"assign":{"epoc":[1]}}}}}'),
+            "the target talks garbage: hello: assign of leader_epochs is not given an argument 'epoc'",
+        ),
+        (
+            ("greets", '{"protocol":1,"subsystems":{"leader_epochs":{"values":{"assign":{"epoch":["1"]}}}}}'),
+            "the target talks garbage: hello: assign of leader_epochs: epoch",
         ),
         (("unknown", "init"), "the target does not know"),
         (("banner",), "the target talks garbage: not JSON: 'Starting the engine'"),

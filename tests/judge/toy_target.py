@@ -82,6 +82,21 @@ class Deviates(Sound):
         return -1 if self.saved == [] and not self.items else super().pop()
 
 
+class OfferedInPart(Sound):
+    """It offers two values and one limit: its process ends if it is given others."""
+
+    offers = {"values": {"push": {"value": [0, 7]}, "drain": {"atMost": [2]}}}
+
+    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
+        if arguments.get("value", 7) not in (0, 7) or arguments.get("at_most", 2) != 2:
+            os._exit(3)
+        return super().apply(name, arguments)
+
+
+class ForgetsInPart(OfferedInPart, Forgets):
+    """Wrong after a restore, and offered in part."""
+
+
 class Dies(Sound):
     """Its process ends in the third restore of a history."""
 

@@ -71,8 +71,8 @@ def judged(tally: Tally, verdict: Any = "accepted", why: str = "", **other: Any)
         for way in ("below", "at", "above")
     )
     return SubsystemVerdict(
-        job, "Toy", "A toy 1.0", verdict, why, tally, ("TOY-1", "TOY-4"), ("drain",), ("save",), sides, models, tours,
-        1.25, examples=60, **other,
+        job, "Toy", "A toy 1.0", verdict, why, tally, ("TOY-1", "TOY-4"), ("drain",), ("push (value is 0 or 7)",),
+        ("save",), sides, models, tours, 1.25, examples=60, **other,
     )  # fmt: skip
 
 

@@ -97,6 +97,7 @@ def test_a_deadlock_needs_no_claim() -> None:
         ("judged", "toy  never exercised: TOY-4"),
         ("judged", "toy  never called: save"),
         ("judged", "toy  not offered: drain"),
+        ("judged", "toy  offered in part: push (value is 0 or 7)"),
         ("judged", "toy  not exercised both ways: TOY-1 (`len(state.items) < <3` never equal)"),
         ("judged", "toy  exercised, without a condition: 0 of 1"),
         ("judged", "toy          0 of 1   2 of 3      12 of 182   3 of 40           3      60   accepted"),

@@ -1174,6 +1174,27 @@ def _strictly_older(self: UnifiedLog) -> int:
         self.config = kept
 
 
+def _log_start_last(self: UnifiedLog) -> int:
+    """KAFKA-12177: by time, by size, and below the log start last."""
+    delete, count = self._delete, 0
+    waiting: list[Callable[[Segment, int | None], bool]] = []
+
+    def all_but_the_first(wanted: Callable[[Segment, int | None], bool]) -> int:
+        if waiting:
+            return delete(wanted)
+        waiting.append(wanted)
+        return 0
+
+    for bound in ("retention_bytes", "retention_ms"):
+        waiting.clear()
+        with (
+            patch.object(self, "config", replace(self.config, **{bound: -1})),
+            patch.object(self, "_delete", all_but_the_first),
+        ):
+            count += Sound.delete_old_segments(self)
+    return count + delete(waiting[0])
+
+
 def _rolled_out(self: UnifiedLog, wanted: Callable[[Segment, int | None], bool]) -> int:
     """The active segment is never deleted."""
     return Sound._delete(self, lambda s, following: following is not None and wanted(s, following))
@@ -1200,6 +1221,13 @@ RARE = [
     of_impl("batch by batch", "LOG-31", "what is read again counts batch by batch", _log(loader_class=BatchByBatch)),
     of_impl("over by one", "LOG-39", "retention.bytes is one byte less", _log(delete_old_segments=_over_by_one)),
     of_impl("strictly older", "LOG-39", "a segment goes one ms early", _log(delete_old_segments=_strictly_older)),
+    of_impl(
+        "log start last",
+        "LOG-39",
+        "the time is asked before the log start: a pass leaves what the next one deletes",
+        _log(delete_old_segments=_log_start_last),
+        "KAFKA-12177",
+    ),
     of_impl("the active stays", "LOG-33", "the active segment is never deleted", _log(_delete=_rolled_out)),
     of_impl("no jitter", "LOG-5", "the jitter is left out", _configured(roll_jitter_ms=lambda c: 0)),
     of_impl(

@@ -650,6 +650,18 @@ def test_a_segment_above_the_log_end_that_a_refused_append_has_left() -> None:
     assert not isinstance(h.leader(), Refused)
 
 
+@pytest.mark.clause("LOG-9")
+def test_nothing_is_said_of_an_append_that_begins_below_the_active_segment_and_ends_in_it() -> None:
+    """Kafka 4.3.0 has written it when its indexes refuse the offset below their base. Within one batch they do not."""
+    h = History(segment_bytes=600)
+    h.fetched(sent(0, 1, 0, LONG, kind="transactional"))
+    assert h.fetched(sent(2, 1, 1, LONG)).clause == "PSM-9"
+    across = [sent(1, -1, -1), sent(2, -1, -1)]
+    assert h.outside("appendBatchesAsFollower", leader_epoch=0, batches=across).clause == "LOG-9"
+    assert not isinstance(h.fetched(sent(1, -1, -1, THREE)), Refused)
+    assert (h.bases, h.log.log_end) == ([0, 2], 4)
+
+
 @pytest.mark.clause("LOG-10")
 def test_two_markers_in_one_append() -> None:
     """The transaction that the second one ends is open at the first."""

@@ -1,6 +1,8 @@
-"""What logs before 4.0 do otherwise: how far they are compared."""
+"""What earlier logs do otherwise: how far they are compared."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -57,3 +59,98 @@ def test_nothing_is_compared_once_one_of_the_two_alone_is_out_of_service(
     assert (verdict, step) == ("accepted", None)
     assert set(met) <= set(named)
     assert judged(*calls, release="4.3.0")[:2] == ("rejected", len(calls))
+
+
+# ---- 2.8 -------------------------------------------------------------------------------------------------------------
+YOUNG, OLD = (f'appendAsLeader leaderEpoch=0 timestamp={t} records=[["k","v"]]' for t in (1_000_000, 0))
+IN_TWO_PASSES = (YOUNG, "roll -> 1", OLD, "updateHighWatermark offset=2", "maybeIncrementLogStartOffset offset=1")
+
+
+def test_a_pass_of_retention_that_leaves_something_is_explained_by_the_order_of_its_rules_alone() -> None:
+    def old(*counts: int) -> tuple[str, ...]:
+        return *IN_TWO_PASSES, *(f"deleteOldSegments -> {n}" for n in counts)
+
+    def asked(*counts: int, release: str) -> tuple[str, int | None, list[str]]:
+        init, *calls = old(*counts)
+        records = parse("\n".join(("init retentionMs=1000", init, *calls)), "calls").records
+        verdict = check(machine, [orjson.dumps({"i": i, **r}) for i, r in enumerate(records)], release=release)
+        return verdict.verdict, verdict.step, [*verdict.deviations]
+
+    assert asked(1, 1, 0, release="2.8.2") == ("accepted", None, ["LOG-D6"])
+    assert asked(2, 0, release="2.8.2")[0] == "accepted"  # whoever has the rule is right in any release
+    assert asked(0, release="2.8.2")[:2] == ("rejected", 6)
+    assert asked(1, release="3.9.1")[:2] == ("rejected", 6)
+
+
+def test_a_release_has_the_deviations_of_its_own() -> None:
+    of = {r: log_released._began(r).ids for r in (None, "3.9.1", "3.7.1", "3.7.0", "2.8.2")}
+    assert of[None] == set()
+    assert of["3.9.1"] == {"LOG-D2", "LOG-D3", "LOG-D4", "LOG-D5"}
+    assert of["3.7.0"] - of["3.7.1"] == {"LOG-D7"}
+    assert of["2.8.2"] == {f"LOG-D{n}" for n in range(2, 17)}
+
+
+def snapshots(call: str, *offsets: int) -> dict[str, object]:
+    """A call, behind which the snapshots are looked at."""
+    (record,) = parse(f"init\n{call}", "call").records[1:]
+    return {**record, "state": {"snapshots": list(offsets)}}
+
+
+def test_the_snapshot_of_a_segment_goes_later_by_its_offset_whoever_has_taken_it() -> None:
+    """A segment is cut away, its snapshot with it. A roll takes another one at that offset, which goes instead."""
+    calls = [
+        snapshots(YOUNG),
+        snapshots("roll -> 1", 1),
+        snapshots(YOUNG, 1),
+        snapshots("truncateTo offset=0 -> true"),
+        snapshots(YOUNG),
+        snapshots("roll -> 1", 1),
+        snapshots("advance ms=59999", 1),
+    ]
+
+    def asked(*more: dict[str, object], release: str) -> tuple[str, int | None, list[str]]:
+        records = [{"op": "init", "args": {}}, *calls, *more]
+        verdict = check(machine, [orjson.dumps({"i": i, **r}) for i, r in enumerate(records)], release=release)
+        return verdict.verdict, verdict.step, [*verdict.deviations]
+
+    assert asked(snapshots("advance ms=1"), snapshots("roll -> 1"), release="2.8.2") == ("accepted", None, ["LOG-D8"])
+    assert asked(snapshots("advance ms=1", 1), release="2.8.2") == ("accepted", None, [])
+    assert asked(snapshots("advance ms=1"), release="3.0.0")[:2] == ("rejected", 8)
+    assert asked(snapshots("roll -> 1"), release="2.8.2")[:2] == ("rejected", 8)  # not before its time
+
+
+def test_what_a_follower_took_of_the_next_leader_is_in_its_log() -> None:
+    batch = 'appendAsFollower leaderEpoch=%d baseOffset=%d batchLeaderEpoch=1 timestamp=0 records=[["k","v"]]'
+    nothing = '{"leaderEpoch":0,"offset":1}'
+    calls = (batch % (0, 0), f"endOffsetForEpoch leaderEpoch=0 -> {nothing.replace('1}', '0}')}")
+    took = (*calls, batch % (1, 0) + " !! org.apache.kafka.server.storage.log.UnexpectedAppendOffsetException")
+    verdict, step, met = judged(*took, release="2.8.2")
+    assert (verdict, step, met) == ("accepted", None, ["LOG-D10"])
+    assert judged(*took, release="3.9.1")[:2] == ("rejected", 2)
+
+
+def test_a_log_that_leaves_is_compared_with_what_the_line_shows_whichever_deviation_explains_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two have led it away. One explains the call after which nothing can be compared, the other says that it is so."""
+    known = [replace(d, lost=d.lost and (lambda g, id=d.id: g.left and id == "LOG-D11")) for d in machine.deviations]
+    monkeypatch.setattr(machine, "known", known)
+    calls = [
+        OPENED,
+        MARKER,
+        "fetchOffsetByTimestamp timestamp=-4",
+        "assignEpochStartOffset leaderEpoch=0 offset=1",  # its log ends at 2
+        "updateHighWatermark offset=0",
+    ]
+    state, ghost = machine.initial(), log_released._began("2.8.2")
+    lines = [orjson.dumps({"i": 0, "op": "init", "args": {}, "result": None, "state": machine.observe(state)})]
+    for i, record in enumerate(parse("\n".join(("init", *calls)), "calls").records[1:], 1):
+        op = machine.find(record["op"])
+        arguments = {**op.defaults, **{op.parameters[k]: v for k, v in record["args"].items()}}
+        after = machine.apply(state, op.name, arguments).state
+        ghost, state = log_released._advance(ghost, state, op.name, arguments, after), after
+        shown = {"result": ghost.result, "state": machine.observe(ghost.state)}
+        lines.append(orjson.dumps({"i": i, **record, **shown}))
+    assert (ghost.causes, ghost.left, ghost.known) == ({"LOG-D4", "LOG-D11"}, True, False)
+    verdict = check(machine, lines, release="2.8.2")
+    assert (verdict.verdict, [*verdict.deviations]) == ("accepted", ["LOG-D4", "LOG-D11"])

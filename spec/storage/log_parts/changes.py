@@ -267,6 +267,12 @@ def apart(batches: Sequence[BatchToReplicate]) -> bool:
     )
 
 
+def in_one_segment(log: Log, batches: Sequence[BatchToReplicate]) -> bool:
+    """Whether the batches do not begin below an active segment that lies above the log end (LOG-9) and end in it."""
+    ends = [batch_of(b).last_offset for b in batches]
+    return not ends[0] < log.active.base_offset <= ends[-1]
+
+
 def is_readable(log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate]) -> bool:
     """Whether batches that are refused for their offsets can be named: Kafka's message has offsets of all that came."""
     taken = list(takewhile(lambda b: b.leader_epoch <= leader_epoch, batches))

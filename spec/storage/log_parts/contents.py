@@ -51,6 +51,7 @@ should_roll = inspect.unwrap(segments.should_roll)
 truncate_segment = inspect.unwrap(segments.truncate_to)
 take_snapshot = inspect.unwrap(producer_state.take_snapshot)
 truncate_and_reload = inspect.unwrap(producer_state.truncate_and_reload)
+end_offset_for = inspect.unwrap(leader_epochs.end_offset_for)
 """the operations of other subsystems, without their contracts: those hold where they stand"""
 
 LENGTH_END = 12

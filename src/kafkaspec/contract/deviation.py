@@ -71,6 +71,9 @@ class Deviation:
     """the releases that show it, as a specifier of versions such as "<3.5" or ">=3.6"; empty: all"""
     initial: Callable[[], Ghost] = _nothing
     advance: Callable[[Ghost, Any, str, Mapping[str, Any], Any], Ghost] = _unchanged
+    begins: Callable[[str | None], Ghost] | None = None
+    """the first ghost by the release that is checked, None for the newest, where it hangs on that; `initial` is then
+    that of the release in which the history shows it"""
     lost: Callable[[Ghost], bool] | None = None
     """whether the released Kafka's state has gone another way than the spec's, so that what it shows cannot be compared
     until the ghost says otherwise; the step that leads there is compared"""
@@ -89,6 +92,15 @@ class Deviation:
     def has_ghost(self) -> bool:
         """Whether the condition looks at more than the spec's state."""
         return self.advance is not _unchanged
+
+    @property
+    def kind(self) -> tuple[Callable[..., Ghost], Callable[..., Ghost]]:
+        """Deviations of one kind have one ghost together."""
+        return self.begins or self.initial, self.advance
+
+    def first(self, release: str | None) -> Ghost:
+        """The ghost in the first state."""
+        return self.begins(release) if self.begins is not None else self.initial()
 
 
 def shown(machine: Machine[Any], deviation: Deviation) -> tuple[Outcome, Outcome]:

@@ -22,7 +22,7 @@ from kafkaspec.contract.machine import Operation
 from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge.cover import sides_of
-from kafkaspec.judge.judging import BLOCK, ONE_BY_ONE, SHRINK_S, Session, offered, tours_of
+from kafkaspec.judge.judging import BLOCK, ONE_BY_ONE, SHRINK_S, Session, in_part, offered, tours_of
 from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally, covered
 from kafkaspec.judge.target import Hello, Process, Target, TargetTrouble
 from kafkaspec.lockstep.shrink import shrunk
@@ -275,6 +275,7 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
         tally,
         tuple(known),
         tuple(n for n, op in machine.operations.items() if op.generated and n not in names),
+        tuple(in_part(hello, job.subsystem)) if hello is not None else (),
         tuple(op.name for op in asked if op.name not in tally.operations),
         sides,
         {m: (len(tally.model_states.get(m, ())), t.states) for m, t in tours.items()},

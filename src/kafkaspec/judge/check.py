@@ -221,10 +221,10 @@ class Check:
         """as of a recording: a line that is none of a trace is skipped, else it is an error; and any key of the state
         may be left out, else those that the protocol marks"""
         self.deviations: list[Deviation] = [d for d in machine.deviations if d.shows_in(release)]
-        kinds = dict.fromkeys((d.initial, d.advance) for d in self.deviations if d.has_ghost)
-        self.initials = [initial for initial, _ in kinds]
-        self.advance = _together([advance for _, advance in kinds])
-        self.ghost_of = [list(kinds).index((d.initial, d.advance)) if d.has_ghost else None for d in self.deviations]
+        kinds = {d.kind: d for d in self.deviations if d.has_ghost}
+        self.initials = [partial(d.first, release) for d in kinds.values()]
+        self.advance = _together([d.advance for d in kinds.values()])
+        self.ghost_of = [list(kinds).index(d.kind) if d.has_ghost else None for d in self.deviations]
         self.losing = [
             (d, d.lost, at) for d, at in zip(self.deviations, self.ghost_of, strict=True) if d.lost and at is not None
         ]
@@ -351,8 +351,9 @@ class Check:
                             if any(lost(moved[n]) and not lost(ghosts[n]) for _, lost, n in self.losing):
                                 was, now = Possible(before, ghosts), Possible(after, moved)
                                 attempt = Attempt(bound.operation, a, was, now, result, expected)
-                                shown = record if record is not None else {**head, "state": expected} if at else head
-                                moved = self.reached(shown, attempt, ids).ghosts
+                                if record is None:  # what the line shows is not the spec's, if that is by a deviation
+                                    record = parsed(line, self.name, number) if ids else {**head, "state": expected}
+                                moved = self.reached(record, attempt, ids).ghosts
                             before, ghosts = after, moved
                             if type(result) is Refused:
                                 refusals[op, result.clause] += 1

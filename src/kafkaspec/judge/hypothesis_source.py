@@ -29,7 +29,7 @@ on a worker must find what it finds here. An odd size, which no such constant ha
 def judge_drawn(judging: Session, number: int, examples: int) -> None:
     """Judge a number of histories drawn by Hypothesis, seeded by the block."""
     guide, steps = Guide(), judging.job.steps
-    draws = Draws(judging.machine, judging.operations, None, steps, judging.cover)
+    draws = Draws(judging.asked_of, judging.operations, None, steps, judging.cover)
     failed: list[Exception] = []
 
     @seed(random.Random(f"{judging.job.seed} {number}").getrandbits(64))

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from kafkaspec.contract.history import History, Record, call_text, outcome, parse
-from kafkaspec.contract.machine import Json, Machine, Operation, Outside, Refused, Step
+from kafkaspec.contract.machine import Condition, Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.judge.blame import cited
@@ -93,6 +93,51 @@ def offered(machine: Machine[Any], hello: Hello, subsystem: str) -> list[Operati
     return [op for op in machine.operations.values() if op.generated and (names is None or op.name in names)]
 
 
+def narrowed(machine: Machine[Any], hello: Hello, subsystem: str) -> Machine[Any]:
+    """The machine of which the target offers no values but those that it lists: any other is outside the contract, and
+    no candidate. TargetTrouble if it lists some of an operation or argument there is not, or of another type."""
+    only = hello.values.get(subsystem, {})
+    if not only:
+        return machine
+    operations, candidates = dict(machine.operations), dict(machine.candidates)
+    for name, of in only.items():
+        op = machine.operations.get(name)
+        if op is None:
+            raise TargetTrouble("garbage", f"hello: {subsystem} has no operation {name!r}")
+        for t, values in of.items():
+            p = op.parameters.get(t)
+            if p is None or p in op.chosen:
+                raise TargetTrouble("garbage", f"hello: {name} of {subsystem} is not given an argument {t!r}")
+            for v in values:
+                if wrong := _unfit({t: v}, {t: op.hints.get(p, Any)}, partial(op.beyond, {p: v})):
+                    raise TargetTrouble("garbage", f"hello: {name} of {subsystem}: {wrong}")
+            taken = [op.decoded({p: v})[p] for v in values]
+            condition = Condition("", f"{t} is {_listed(values)}", partial(_one_of, p, taken), (p,))
+            operations[name] = replace(operations[name], preconditions=(*operations[name].preconditions, condition))
+            candidates[f"{name}:{p}"] = partial(_those_of, machine.candidates_of(op, p), values)
+    return replace(machine, operations=operations, tried=candidates)
+
+
+def in_part(hello: Hello, subsystem: str) -> list[str]:
+    """The operations of which the target offers some values alone, each with what it offers."""
+    return [
+        f"{name} ({', '.join(f'{t} is {_listed(values)}' for t, values in of.items())})"
+        for name, of in hello.values.get(subsystem, {}).items()
+    ]
+
+
+def _one_of(parameter: str, taken: Sequence[Any], **given: Any) -> bool:
+    return given[parameter] in taken
+
+
+def _those_of(function: Callable[[Any], Sequence[Any]], values: Sequence[Json], state: Any) -> Sequence[Any]:
+    return [v for v in function(state) if v in values]
+
+
+def _listed(values: Sequence[Json]) -> str:
+    return " or ".join(orjson.dumps(v).decode() for v in values)
+
+
 def tours_of(job: Job) -> tuple[Tour, ...]:
     """The tours of the subsystem's models, which a campaign walks; none, if it asks without guidance."""
     return _tours(job.subsystem) if job.generator == "guided" else ()
@@ -151,7 +196,9 @@ class Session:
         self.subsystem = find(job.subsystem)
         self.machine: Machine[Any] = self.subsystem.spec.machine
         target.tokens = Tokens(self.machine) or None
-        self.operations = offered(self.machine, target.hello, job.subsystem)
+        self.asked_of = narrowed(self.machine, target.hello, job.subsystem)
+        """the machine, as far as the target offers it: of this one are the calls"""
+        self.operations = offered(self.asked_of, target.hello, job.subsystem)
         self.names = {op.name for op in self.operations}
         self.keeping = False
         self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
@@ -240,7 +287,7 @@ class Session:
         find most faults sooner. The first block begins with eager histories."""
         job = self.job
         guide = Guide() if job.generator == "guided" else None
-        draws = Draws(self.machine, self.operations, guide, job.steps, self.cover, self._shown)
+        draws = Draws(self.asked_of, self.operations, guide, job.steps, self.cover, self._shown)
         guided = job.generator == "guided"
         known = iter(self._known_histories() if guided and number == 0 else ())
         share = (BLOCK - BLOCK // HYPOTHESIS_EVERY) // 2
@@ -269,7 +316,7 @@ class Session:
         """The tours' histories, as far as the target offers their operations."""
         for t in _tours(self.job.subsystem):
             for calls in t.histories:
-                if all(c.operation.name in self.names for c in calls):
+                if all(self._is_offered(c) for c in calls):
                     yield t.how, calls
 
     def _known_histories(self) -> Iterable[Start]:
@@ -285,8 +332,18 @@ class Session:
                     op = self.machine.find(r["op"])
                     given = {op.parameters[t]: v for t, v in r["args"].items()}
                     calls.append(Call(op, {**op.defaults, **given}))
-            if all(c.operation.name in self.names for c in calls):
+            if all(self._is_offered(c) for c in calls):
                 yield Start(init, fixed(self.cover, calls))
+
+    def _is_offered(self, call: Call) -> bool:
+        return call.operation.name in self.names and not self._left_out(call)
+
+    def _left_out(self, call: Call) -> str:
+        """Of which arguments the target does not offer the values; "" if it offers them."""
+        op = call.operation
+        only = self.target.hello.values.get(self.job.subsystem, {}).get(op.name, {})
+        given = {**op.defaults, **call.arguments}
+        return ", ".join(t for t, values in only.items() if given[op.parameters[t]] not in values)
 
     # ---- one history
 
@@ -725,6 +782,8 @@ class Session:
         missing = [t for t, p in op.parameters.items() if p not in arguments and p not in op.chosen]
         if missing:
             raise UserError(f"{where}: {', '.join(missing)} not recorded")
+        if without := self._left_out(Call(op, arguments)):
+            raise UserError(f"{where}: {self._who} does not offer that {without}")
         types = {t: op.hints.get(p, Any) for t, p in op.parameters.items()}
         if wrong := _unfit(told, types, partial(op.beyond, arguments)):
             raise UserError(f"{where}: {wrong}")
@@ -756,6 +815,8 @@ class Session:
             try:
                 if op.beyond(arguments):
                     return None
+                if self._left_out(Call(op, arguments)):
+                    continue
                 if op.chosen:
                     choices = self._choices(Call(op, arguments), state)
                 elif not isinstance(step := self.machine.apply(state, op.name, arguments, contracts=False), Outside):

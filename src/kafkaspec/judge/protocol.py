@@ -320,7 +320,10 @@ def json_schema() -> Schema:
     and NAME.state, NAME.OPERATION for a request, NAME.OPERATION.result for the result that answers it."""
     i: Schema = {"type": "integer", "minimum": 0}
     name: Schema = {"type": "string"}
-    offered = _object({"operations": {"type": "array", "items": name}}, [], closed=False)
+    values: Schema = {"type": "array", "minItems": 1}
+    for _ in ("argument", "operation"):
+        values = {"type": "object", "additionalProperties": values}
+    offered = _object({"operations": {"type": "array", "items": name}, "values": values}, [], closed=False)
     said: dict[str, Schema] = {
         "protocol": {"type": "integer"},
         "name": name,

@@ -217,6 +217,8 @@ class SubsystemVerdict:
     """those of them that have no condition: all that can be said is whether they were exercised"""
     not_offered: tuple[str, ...]
     """operations that the target leaves out"""
+    in_part: tuple[str, ...]
+    """operations of which it offers some values alone, with what it offers"""
     not_called: tuple[str, ...]
     """operations that are offered, and never came up"""
     sides: tuple[Side, ...]

@@ -20,7 +20,8 @@ from kafkaspec.errors import ENDINGS, UserError
 from kafkaspec.judge.target import PROTOCOL
 
 Served = tuple[Machine[Any], Driver]
-"""The machine says how operations and arguments are named; the driver answers."""
+"""The machine says how operations and arguments are named; the driver answers. What it `offers`, if it says so, is told
+in the answer to hello."""
 
 HELD_S = 1.0
 """How long an answer may be held back while more lines wait: one that does not come is taken for a hang."""
@@ -74,7 +75,7 @@ def serve(
                 raise UserError(f"standard input:{number}: not a request of the judge's protocol") from None
             answer: dict[str, Any]
             if op == "hello":
-                offered: dict[str, Any] = {n: {} for n in subsystems}
+                offered = {n: getattr(driver, "offers", {}) for n, (_, driver) in subsystems.items()}
                 answer = {"result": {"protocol": PROTOCOL, "name": name, "version": version, "subsystems": offered}}
             elif op == "init":
                 current = subsystems.get(request.get("subsystem"))

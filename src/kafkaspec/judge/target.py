@@ -22,6 +22,7 @@ from typing import IO, Any, Final, NoReturn, Protocol
 
 import orjson
 
+from kafkaspec.contract.machine import Json
 from kafkaspec.judge.tokens import Tokens
 
 PROTOCOL: Final = 1
@@ -91,6 +92,10 @@ def _verb(kind: str) -> str:
     }.get(kind, kind)
 
 
+Values = Mapping[str, Mapping[str, Sequence[Json]]]
+"""operation -> argument -> values, all as in a line of the protocol"""
+
+
 @dataclass(frozen=True)
 class Hello:
     """Who the target says it is, and what it offers."""
@@ -99,6 +104,8 @@ class Hello:
     version: str
     subsystems: Mapping[str, frozenset[str] | None]
     """subsystem -> the operations that may be called; None for all"""
+    values: Mapping[str, Values] = field(default_factory=dict)
+    """subsystem -> the only values that some arguments may have"""
 
 
 class Process(Protocol):
@@ -285,6 +292,7 @@ class Target:
         if not isinstance(offered, dict) or not all(isinstance(v, dict) for v in offered.values()):
             self._fail("garbage", f"hello: subsystems is an object of objects: {_shown(line)}")
         subsystems: dict[str, frozenset[str] | None] = {}
+        values: dict[str, Values] = {}
         for name, about in offered.items():
             operations = about.get("operations")
             if operations is not None and not (
@@ -292,7 +300,12 @@ class Target:
             ):
                 self._fail("garbage", f"hello: operations of {name} is a list of names: {_shown(line)}")
             subsystems[name] = None if operations is None else frozenset(operations)
-        return Hello(str(said.get("name", "")) or "unnamed", str(said.get("version", "")), subsystems)
+            values[name] = only = about.get("values", {})
+            if not isinstance(only, dict) or not all(
+                isinstance(of, dict) and all(isinstance(v, list) and v for v in of.values()) for of in only.values()
+            ):
+                self._fail("garbage", f"hello: values of {name} has a list of values for each argument: {_shown(line)}")
+        return Hello(str(said.get("name", "")) or "unnamed", str(said.get("version", "")), subsystems, values)
 
     # ---- the pipes
 

@@ -330,6 +330,7 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
             ("not exercised both ways", ", ".join(_partly(j, c) for c in j.partly_exercised), "plain"),
             ("never called", ", ".join(j.not_called), "unknown"),
             ("not offered", ", ".join(j.not_offered), "plain"),
+            ("offered in part", ", ".join(j.in_part), "plain"),
         ]
         facts += [(name, Cell(f"{what}: {which}", mood)) for what, which, mood in parts if which]  # type: ignore[arg-type]
     target = next((j.target for j in judged if j.target), "the target")

@@ -40,6 +40,14 @@ public interface Adapter extends AutoCloseable {
         return null;
     }
 
+    /**
+     * By operation and argument the only values that are offered, texts or null. A call with another one does not come to
+     * {@link #apply}: it is answered as an unknown operation.
+     */
+    default java.util.Map<String, java.util.Map<String, java.util.List<String>>> values() {
+        return java.util.Map.of();
+    }
+
     /** The adapter does not know this operation. */
     final class UnknownOperation extends RuntimeException {
         public UnknownOperation(String op) {

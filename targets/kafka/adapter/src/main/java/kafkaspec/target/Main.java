@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
@@ -135,9 +134,10 @@ public final class Main {
     private void operation(JsonGenerator json, String op, JsonNode args) throws IOException {
         Object answer;
         try {
+            refuseOthers(op, args);
             answer = current.apply(op, args);
         } catch (Adapter.UnknownOperation e) {
-            json.writeStringField("unknown", op);
+            json.writeStringField("unknown", e.getMessage());
             return;
         } catch (Adapter.AdapterFailure | LinkageError e) {
             throw e;
@@ -154,6 +154,16 @@ public final class Main {
         result(json, answer);
     }
 
+    /** Refuses what the answer to `hello` left out. */
+    private void refuseOthers(String op, JsonNode args) {
+        current.values().getOrDefault(op, Map.of()).forEach((argument, values) -> {
+            JsonNode given = args.get(argument);
+            if (given != null && !values.contains(given.isNull() ? null : given.asText())) {
+                throw new Adapter.UnknownOperation(op + " " + argument + "=" + given);
+            }
+        });
+    }
+
     private static void result(JsonGenerator json, Object value) throws IOException {
         json.writeFieldName("result");
         JSON.writeValue(json, value);
@@ -165,9 +175,15 @@ public final class Main {
             if (name.startsWith(SUBSYSTEM)) {
                 String subsystem = name.substring(SUBSYSTEM.length());
                 Adapter adapter = adapter(subsystem);
-                Collection<String> operations = adapter == null ? null : adapter.operations();
                 if (adapter != null) {
-                    offered.put(subsystem, operations == null ? Map.of() : Map.of("operations", operations));
+                    Map<String, Object> offers = new LinkedHashMap<>();
+                    if (adapter.operations() != null) {
+                        offers.put("operations", adapter.operations());
+                    }
+                    if (!adapter.values().isEmpty()) {
+                        offers.put("values", adapter.values());
+                    }
+                    offered.put(subsystem, offers);
                 }
             }
         }

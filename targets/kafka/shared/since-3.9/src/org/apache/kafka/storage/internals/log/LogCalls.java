@@ -1,14 +1,13 @@
 package org.apache.kafka.storage.internals.log;
 
+import static kafkaspec.target.Batches.object;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,15 +17,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledFuture;
 import kafka.log.*; // LocalLog, LogLoader and UnifiedLog have moved from here to this package
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Batches;
+import kafkaspec.target.LogDirectory;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.errors.InconsistentTopicIdException;
 import org.apache.kafka.common.errors.KafkaStorageException;
 import org.apache.kafka.common.record.*; // MemoryRecords and those about it have moved from here
@@ -322,15 +321,11 @@ abstract class LogCalls implements Adapter {
         if ("topicId".equals(failAt)) {
             inTheWay.add(dir.resolve("partition.metadata.tmp"));
         } else if ("rename".equals(failAt)) {
-            try (DirectoryStream<Path> logs = Files.newDirectoryStream(dir, "*.log")) {
-                logs.forEach(log -> inTheWay.add(dir.resolve(log.getFileName() + LogFileUtils.DELETED_FILE_SUFFIX)));
-            }
+            LogDirectory.ending(dir, ".log")
+                .forEach(log -> inTheWay.add(dir.resolve(log.getFileName() + LogFileUtils.DELETED_FILE_SUFFIX)));
         }
         for (Path path : inTheWay) {
-            if (Files.exists(path)) {
-                Files.move(path, aside(path));
-            }
-            Files.createDirectories(path.resolve("in the way"));
+            LogDirectory.block(path);
         }
         Map<FileRecords, FileChannel> files = new LinkedHashMap<>();
         if ("cut".equals(failAt)) {
@@ -342,10 +337,7 @@ abstract class LogCalls implements Adapter {
         } finally {
             runSoon();
             for (Path path : inTheWay) {
-                Scratch.delete(path);
-                if (Files.exists(aside(path))) {
-                    Files.move(aside(path), path);
-                }
+                LogDirectory.unblock(path);
             }
             files.forEach(UncutChannel::put);
             failAt = null;
@@ -354,10 +346,6 @@ abstract class LogCalls implements Adapter {
                 log.activeSegment().timeIndex();
             }
         }
-    }
-
-    private static Path aside(Path path) {
-        return path.resolveSibling("aside " + path.getFileName());
     }
 
     private Object call(String op, JsonNode a) throws Throwable {
@@ -371,23 +359,14 @@ abstract class LogCalls implements Adapter {
                 if (transactional) {
                     guard = log.startVerification(id, sequence, epoch, false);
                 }
-                ByteBuffer batch = followed(data(a.path("baseOffset").asLong(0), a.get("timestamp").asLong(), a.get("records"),
-                    -1, id, epoch, sequence, transactional), a.path("trailingBytes").asInt(0),
-                    a.path("trailingZeros").asBoolean(false));
                 return info(log.append(
-                    MemoryRecords.readableRecords(batch), a.get("leaderEpoch").asInt(), AppendOrigin.CLIENT, guard, (short) 0));
+                    Batches.produced(a), a.get("leaderEpoch").asInt(), AppendOrigin.CLIENT, guard, (short) 0));
             }
-            case "appendEndTxnMarker": {
-                MemoryRecords marker = marker(0, a.get("timestamp").asLong(), -1, a.get("producerId").asLong(),
-                    (short) a.get("producerEpoch").asInt(), a.get("type").asText().equals("ABORT"),
-                    a.get("coordinatorEpoch").asInt());
-                return info(log.append(marker, a.get("leaderEpoch").asInt(), AppendOrigin.COORDINATOR,
+            case "appendEndTxnMarker":
+                return info(log.append(Batches.ending(a), a.get("leaderEpoch").asInt(), AppendOrigin.COORDINATOR,
                     VerificationGuard.SENTINEL, (short) a.get("transactionVersion").asInt()));
-            }
             case "appendAsFollower":
-                return info(log.appendAsFollower(MemoryRecords.readableRecords(data(
-                    a.get("baseOffset").asLong(), a.get("timestamp").asLong(), a.get("records"),
-                    a.get("batchLeaderEpoch").asInt(), -1, (short) -1, -1, false)), a.get("leaderEpoch").asInt()));
+                return info(log.appendAsFollower(Batches.copied(a), a.get("leaderEpoch").asInt()));
             case "appendBatchesAsFollower":
                 return info(log.appendAsFollower(
                     fetched(a.get("batches"), a.path("missingBytes").asInt(0)), a.get("leaderEpoch").asInt()));
@@ -462,10 +441,8 @@ abstract class LogCalls implements Adapter {
         Optional<Uuid> topicId = Optional.ofNullable(a.path("topicId").asText(null)).map(Uuid::fromString);
         try {
             if (a.path("producerSnapshotsDeleted").asBoolean(false)) {
-                try (DirectoryStream<Path> snapshots = Files.newDirectoryStream(dir, "*.snapshot")) {
-                    for (Path snapshot : snapshots) {
-                        Files.delete(snapshot);
-                    }
+                for (Path snapshot : LogDirectory.ending(dir, ".snapshot")) {
+                    Files.delete(snapshot);
                 }
             }
             long logStart = a.get("logStartOffset").asLong();
@@ -486,60 +463,16 @@ abstract class LogCalls implements Adapter {
     private void crash(long tornBytes) {
         try {
             Path copy = scratch.directory(partition.toString());
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(dir)) {
-                for (Path file : files) {
-                    Files.copy(file, copy.resolve(file.getFileName()));
-                }
-            }
-            Path last = null;
-            try (DirectoryStream<Path> logs = Files.newDirectoryStream(copy, "*.log")) {
-                for (Path path : logs) {
-                    last = last == null || path.compareTo(last) > 0 ? path : last;
-                }
-            }
+            LogDirectory.crashed(dir, copy, tornBytes);
             log.closeHandlers();
             Scratch.delete(dir.getParent());
             dir = copy;
-            try (RandomAccessFile file = new RandomAccessFile(last.toFile(), "rw")) {
-                file.setLength(Math.max(0, file.length() - tornBytes));
-            }
         } catch (IOException e) {
             throw new AdapterFailure("crash", e);
         }
     }
 
     // ---- batches
-    private static ByteBuffer data(long base, long timestamp, JsonNode records, int leaderEpoch, long id, short epoch,
-                                   int sequence, boolean transactional) {
-        MemoryRecordsBuilder builder = MemoryRecords.builder(ByteBuffer.allocate(1 << 12), RecordBatch.CURRENT_MAGIC_VALUE,
-            Compression.NONE, TimestampType.CREATE_TIME, base, RecordBatch.NO_TIMESTAMP, id, epoch, sequence, transactional,
-            leaderEpoch);
-        for (JsonNode record : records) {
-            builder.append(timestamp, bytes(record.get(0)), bytes(record.get(1)));
-        }
-        return builder.build().buffer();
-    }
-
-    private static ByteBuffer followed(ByteBuffer batch, int size, boolean zeros) {
-        ByteBuffer all = ByteBuffer.allocate(batch.remaining() + size);
-        all.put(batch.duplicate());
-        if (!zeros) {
-            all.put(batch.duplicate().limit(batch.position() + size));
-        }
-        all.rewind();
-        return all;
-    }
-
-    private static byte[] bytes(JsonNode text) {
-        return text.isNull() ? null : text.asText().getBytes(StandardCharsets.UTF_8);
-    }
-
-    private static MemoryRecords marker(long offset, long timestamp, int leaderEpoch, long id, short epoch, boolean abort,
-                                        int coordinatorEpoch) {
-        return MemoryRecords.withEndTransactionMarker(offset, timestamp, leaderEpoch, id, epoch,
-            new EndTransactionMarker(abort ? ControlRecordType.ABORT : ControlRecordType.COMMIT, coordinatorEpoch));
-    }
-
     private static MemoryRecords fetched(JsonNode batches, int missingBytes) {
         List<ByteBuffer> parts = new ArrayList<>();
         int size = 0;
@@ -551,9 +484,9 @@ abstract class LogCalls implements Adapter {
             long id = b.path("producerId").asLong(-1);
             short epoch = (short) b.path("producerEpoch").asInt(-1);
             ByteBuffer part = kind.equals("abort") || kind.equals("commit")
-                ? marker(base, timestamp, leaderEpoch, id, epoch, kind.equals("abort"), b.path("coordinatorEpoch").asInt(0))
-                    .buffer()
-                : data(base, timestamp, b.path("records"), leaderEpoch, id, epoch, b.path("baseSequence").asInt(-1),
+                ? Batches.marker(base, timestamp, leaderEpoch, id, epoch, kind.equals("abort"),
+                    b.path("coordinatorEpoch").asInt(0)).buffer()
+                : Batches.data(base, timestamp, b.path("records"), leaderEpoch, id, epoch, b.path("baseSequence").asInt(-1),
                     kind.equals("transactional"));
             if (b.path("logAppendTime").asBoolean(false)) {
                 MemoryRecords.readableRecords(part).batches().iterator().next()
@@ -581,40 +514,13 @@ abstract class LogCalls implements Adapter {
     }
 
     private static Map<String, Object> shown(FetchDataInfo info) {
-        List<Object> batches = new ArrayList<>();
-        for (RecordBatch batch : info.records.batches()) {
-            Map<String, Object> shown = object("baseOffset", batch.baseOffset(), "lastOffset", batch.lastOffset(),
-                "size", batch.sizeInBytes(), "maxTimestamp", batch.maxTimestamp(), "leaderEpoch", batch.partitionLeaderEpoch());
-            if (batch.hasProducerId()) {
-                shown.put("producerId", batch.producerId());
-                shown.put("producerEpoch", batch.producerEpoch());
-                shown.put("baseSequence", batch.baseSequence());
-            }
-            if (batch.isTransactional()) {
-                shown.put("transactional", true);
-            }
-            if (batch.isControlBatch()) {
-                shown.put("control", true);
-            }
-            if (batch.timestampType() == TimestampType.LOG_APPEND_TIME) {
-                shown.put("logAppendTime", true);
-            }
-            batches.add(shown);
-        }
         Object aborted = info.abortedTransactions.map(all -> (Object) all.stream()
             .map(txn -> object("producerId", txn.producerId(), "firstOffset", txn.firstOffset())).toList()).orElse(null);
         LogOffsetMetadata at = info.fetchOffsetMetadata;
         return object("fetchOffset", at.messageOffset, "segmentBaseOffset", at.segmentBaseOffset,
             "relativePosition", at.relativePositionInSegment, "sizeInBytes", info.records.sizeInBytes(),
-            "firstEntryIncomplete", info.firstEntryIncomplete, "batches", batches, "abortedTransactions", aborted);
-    }
-
-    static Map<String, Object> object(Object... pairs) {
-        Map<String, Object> out = new LinkedHashMap<>();
-        for (int n = 0; n < pairs.length; n += 2) {
-            out.put((String) pairs[n], pairs[n + 1]);
-        }
-        return out;
+            "firstEntryIncomplete", info.firstEntryIncomplete, "batches", Batches.shown(info.records),
+            "abortedTransactions", aborted);
     }
 
     @Override
@@ -644,24 +550,12 @@ abstract class LogCalls implements Adapter {
                 entry.currentTxnFirstOffset().isPresent() ? entry.currentTxnFirstOffset().getAsLong() : null,
                 "batches", batches));
         }
-        Map<String, Object> files = new TreeMap<>();
-        TreeSet<Long> snapshots = new TreeSet<>();
-        for (File file : dir.toFile().listFiles()) {
-            String name = file.getName();
-            boolean txn = name.contains(LogFileUtils.TXN_INDEX_FILE_SUFFIX);
-            if (!txn && name.contains("index") || txn && file.length() == 0) {
-                continue;
-            }
-            files.put(name, Map.of("size", file.length()));
-            if (name.endsWith(LogFileUtils.PRODUCER_SNAPSHOT_FILE_SUFFIX)) {
-                snapshots.add(LogFileUtils.offsetFromFile(file));
-            }
-        }
         return object("now", time.milliseconds(), "logStartOffset", log.logStartOffset(), "logEndOffset", log.logEndOffset(),
             "highWatermark", log.highWatermark(), "lastStableOffset", log.lastStableOffset(),
             "firstUnstableOffset", firstUnstableOffset(), "recoveryPoint", log.recoveryPoint(),
-            "segments", segments, "leaderEpochs", entries, "producers", known, "snapshots", new ArrayList<>(snapshots),
-            "abortedTxns", aborted, "topicId", topicId() == null ? null : topicId().toString(), "files", files);
+            "segments", segments, "leaderEpochs", entries, "producers", known, "snapshots", LogDirectory.snapshots(dir),
+            "abortedTxns", aborted, "topicId", topicId() == null ? null : topicId().toString(),
+            "files", LogDirectory.files(dir));
     }
 
     @Override

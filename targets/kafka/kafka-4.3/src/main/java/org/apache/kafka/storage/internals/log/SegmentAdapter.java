@@ -1,6 +1,6 @@
 package org.apache.kafka.storage.internals.log;
 
-import static org.apache.kafka.storage.internals.log.LogCalls.object;
+import static kafkaspec.target.Batches.object;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
