@@ -1,17 +1,18 @@
 """Loading a log after a stop, over the real files of a partition's directory.
 
 Segments, leader epochs and producer state are the ones of their own modules; here is the order in which the loader
-looks at files, removes, renames and recovers them. What Kafka hands to a scheduler is done when `load` is through.
-`Replacement` is the cleaner's swap, a rename at a time.
+looks at files, removes, renames, recovers and splits them. What Kafka hands to a scheduler is done when `load` is
+through. `Replacement` is the swap of a cleaner or of a split, a rename at a time.
 
-Source: LogLoader, LocalLog.replaceSegments and UnifiedLog.rebuildProducerState, Kafka 4.3.0; Kafka Internals, ch. 03,
-"Crash recovery & startup: LogLoader".
+Source: LogLoader, LocalLog.replaceSegments and splitOverflowedSegment and UnifiedLog.rebuildProducerState, Kafka 4.3.0;
+Kafka Internals, ch. 03, "Crash recovery & startup: LogLoader".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.storage.leader_epochs import LeaderEpochCache, LeaderEpochCheckpoint
@@ -24,6 +25,7 @@ from kafkaspec.impl.storage.segment import (
     TRANSACTION_INDEX,
     Header,
     NoIndexFile,
+    OffsetOverflow,
     ProducerStates,
     Segment,
     file_name,
@@ -31,6 +33,8 @@ from kafkaspec.impl.storage.segment import (
 )
 from kafkaspec.impl.storage.transaction_index import AbortedTxn, CorruptIndex
 from kafkaspec.spec.common.kafka import LONG_MAX
+
+R = TypeVar("R")
 
 INDEXES = (INDEX, TIME_INDEX, TRANSACTION_INDEX)
 DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
@@ -68,21 +72,23 @@ class LogLoader:
     segments: dict[int, Segment] = field(default_factory=dict)
     cut: list[int] = field(default_factory=list)
     """the segments, by base offset, of which bytes were cut"""
+    made: set[int] = field(default_factory=set)
+    """the pieces, by base offset, that splits have made"""
 
     def load(self) -> LoadedOffsets:
         """All passes. [LDR-11, LDR-12]"""
-        later: list[Callable[[], None]] = []
-        self.epochs = LeaderEpochCache(LeaderEpochCheckpoint(self.directory, self.disk), later.append)
+        self.later: list[Callable[[], None]] = []
+        self.epochs = LeaderEpochCache(LeaderEpochCheckpoint(self.directory, self.disk), self.later.append)
         self.producers = self._producer_state()
         self.swap()
-        self.load_segments()
-        recovered = self.recover_log()
+        self.without_overflow(self.load_segments)
+        recovered = self.without_overflow(self.recover_log)
         self.segments[max(self.segments)].resize_indexes()
         first = max(self.log_start, min(self.segments))
         self.epochs.fit(self.log_start, recovered.log_end)
         self.producers.remove_stray_snapshots(sorted(self.segments))
         self.rebuild(self.producers, first, recovered.log_end, self.clean)
-        for task in later:
+        for task in self.later:
             task()
         return LoadedOffsets(first, max(first, recovered.recovery_point), recovered.log_end)
 
@@ -152,7 +158,9 @@ class LogLoader:
     # ---- segments
 
     def load_segments(self) -> None:
-        """Remove indexes of no segment, and open the segments, recovering those that need it. [LDR-5, LDR-6]"""
+        """Remove indexes of no segment, and open the segments, recovering those that need it. Raises SegmentOverflow.
+        [LDR-5, LDR-6]"""
+        self.segments.clear()
         for name in self.names():
             base = offset_from(name)
             if base is None:
@@ -170,10 +178,13 @@ class LogLoader:
                 self.segments[base] = segment
 
     def recover(self, segment: Segment) -> int:
-        """Recover one segment; the bytes that were cut. [LDR-6, LDR-8]"""
+        """Recover one segment; the bytes that were cut. Raises SegmentOverflow. [LDR-6, LDR-8, LDR-20]"""
         producers = self._producer_state()
         self.rebuild(producers, self.log_start, segment.base_offset, clean=False)
-        cut = segment.recover(_Listener(producers), self._assign)
+        try:
+            cut = segment.recover(_Listener(producers), self._assign)
+        except OffsetOverflow as found:
+            raise SegmentOverflow(segment) from found
         producers.take_snapshot()
         if cut:
             self.cut.append(segment.base_offset)
@@ -224,6 +235,52 @@ class LogLoader:
                 if self.disk.exists(path):
                     self.disk.remove(path)
 
+    # ---- a segment whose offsets overflow
+
+    def without_overflow(self, work: Callable[[], R]) -> R:
+        """Do it, from the beginning again after each segment that was split. No piece overflows, so that at most each
+        segment that was there is split; raises PieceOverflow if one does. [LDR-23]"""
+        while True:
+            try:
+                return work()
+            except SegmentOverflow as found:
+                if found.segment.base_offset in self.made:
+                    raise PieceOverflow(f"{found.segment.path(LOG)}: a piece of a split overflows") from found
+                self.split(found.segment)
+
+    def split(self, segment: Segment) -> None:
+        """Put segments in the place of one that overflows. [LDR-21, LDR-22]"""
+        base, new = segment.base_offset, self.pieces(segment)
+        self.made.update(p.base_offset for p in new)
+        for piece in new:
+            piece.become_inactive()
+            piece.flush()
+        replacement = Replacement(self.directory, self.disk, [base], [p.base_offset for p in new])
+        replacement.run()
+        self.later.append(replacement.remove_deleted)
+        self.segments.pop(base, None)
+        self.segments |= {p.base_offset: self._open(p.base_offset) for p in new}
+        if base not in self.segments and base in self.producers.snapshots:
+            self.later.append(self._retired_snapshot(base))
+
+    def pieces(self, segment: Segment) -> list[Segment]:
+        """The segments that a split makes, as .cleaned: each begins with the batch that the one before cannot hold."""
+        data, new = segment.data(), list[Segment]()
+        for h in headers(data):
+            if not new or not new[-1].offset_index.can_append(h.last_offset):
+                new.append(self._open(h.base_offset, CLEANED))
+            new[-1].append(h.last_offset, data[h.position : h.position + h.size])
+        return new
+
+    def _retired_snapshot(self, offset: int) -> Callable[[], None]:
+        """Give a snapshot another name; what removes it."""
+        self.producers.snapshots.discard(offset)
+        path = self.path(file_name(offset, SNAPSHOT))
+        if not self.disk.exists(path):
+            return lambda: None
+        self.disk.rename(path, path + DELETED)
+        return lambda: self.disk.remove(path + DELETED)
+
     # ---- producer state
 
     def rebuild(self, producers: ProducerStateManager, log_start: int, log_end: int, clean: bool) -> None:
@@ -265,6 +322,18 @@ class LogLoader:
             state.append(header, body)
 
 
+class SegmentOverflow(Exception):
+    """A segment has a batch whose offsets its indexes cannot hold."""
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(segment.base_offset)
+        self.segment = segment
+
+
+class PieceOverflow(Exception):
+    """A segment that a split made has such a batch all the same. Splitting it again would have no end."""
+
+
 class _Listener:
     """Recovery tells the producer state how far it came, batch by batch."""
 
@@ -278,7 +347,7 @@ class _Listener:
         return aborted
 
 
-# ---- the cleaner's swap ----------------------------------------------------------------------------------------------
+# ---- the swap of a cleaner or of a split -----------------------------------------------------------------------------
 @dataclass
 class Replacement:
     """New segments, written as .cleaned and flushed, take the place of old ones."""
@@ -313,3 +382,11 @@ class Replacement:
             done += 1
         self.disk.flush_directory(self.directory)
         return done
+
+    def remove_deleted(self) -> None:
+        """Remove the old segments, which have another name by now."""
+        for base in self.old:
+            for end in (LOG, *INDEXES):
+                path = f"{self.directory}/{file_name(base, end, DELETED)}"
+                if self.disk.exists(path):
+                    self.disk.remove(path)

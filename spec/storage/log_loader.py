@@ -4,14 +4,14 @@ A directory is its files by name, each with what matters of its content: a .log 
 transaction index is whole or corrupt, of an offset or time index it matters only whether it is there. Batches have no
 producers: what recovery makes of those is the producer state's own affair.
 
-Source: Kafka Internals, ch. 03, "Crash recovery & startup: LogLoader"; LogLoader, LocalLog.replaceSegments,
-UnifiedLog.rebuildProducerState, LogSegment.recover and LogManager, Kafka 4.3.0.
+Source: Kafka Internals, ch. 03, "Crash recovery & startup: LogLoader"; LogLoader, LocalLog.replaceSegments
+and splitOverflowedSegment, UnifiedLog.rebuildProducerState, LogSegment.recover and LogManager, Kafka 4.3.0.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -24,6 +24,7 @@ from kafkaspec.contract.codec import decode
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Count, LeaderEpoch, LeaderEpochOrNone, Offset
+from kafkaspec.errors import UserError
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.common.remembered import remembered
@@ -130,7 +131,7 @@ class Directory:
                 "*.swap": ("LDR-4", "LDR-2", "LDR-3", "LDR-14"),
                 "*.snapshot": ("LDR-13", "LDR-8", "LDR-9"),
                 "leader-epoch-checkpoint": ("LDR-12", "LDR-8", "LDR-7", "LDR-6", "LDR-9"),
-                "*.log": ("LDR-7", "LDR-6", "LDR-9", "LDR-10", "LDR-3", "LDR-15", "LDR-18"),
+                "*.log": ("LDR-7", "LDR-6", "LDR-9", "LDR-10", "LDR-3", "LDR-15", "LDR-21", "LDR-22", "LDR-18"),
                 "*index": ("LDR-5", "LDR-6", "LDR-9", "LDR-10"),
             },
         ),
@@ -138,9 +139,22 @@ class Directory:
     """a .log, the entries of the leader epoch checkpoint, or the content of another file"""
 
 
+MOST_RECORDS = 1000
+
+
+def can_be_made(content: Content) -> bool:
+    """Whether a file is no matter of memory: each of its batches has at most a thousand offsets."""
+    return not isinstance(content, LogFile) or all(b.last - b.base < MOST_RECORDS for b in content.batches)
+
+
 def initial(files: Mapping[str, Content] | None = None) -> Directory:
-    """A directory with these files."""
-    return Directory(Frozen(decode(Mapping[str, Content], files or {})))
+    """A directory with these files. UserError for a batch of more than a thousand offsets: whoever makes the files
+    writes a record for each."""
+    content = decode(Mapping[str, Content], files or {})
+    for name, c in content.items():
+        if not can_be_made(c):
+            raise UserError(f"{name}: a batch has at most {MOST_RECORDS} offsets")
+    return Directory(Frozen(content))
 
 
 def observe(state: Directory) -> Directory:
@@ -188,7 +202,7 @@ def sensible(files: Mapping[str, Content]) -> bool:
             return False
         if isinstance(c, LogFile):
             marks = [offset or 0, *(n for b in c.batches for n in (b.base, b.last + 1))]
-            if marks != sorted(marks) or any(b.last < b.base for b in c.batches) or marks[-1] - marks[0] > INT_MAX:
+            if marks != sorted(marks) or any(not 0 <= b.last - b.base <= INT_MAX for b in c.batches):
                 return False
         if isinstance(c, tuple) and any(a >= b for x, y in pairwise(c) for a, b in zip(x, y, strict=True)):
             return False
@@ -338,15 +352,44 @@ def segments_between(bases: Sequence[int], start: int, end: int) -> list[int]:
     return [b for b in sorted(bases) if floor <= b < end]
 
 
+@states("LDR-20")
+def overflows(base: int, batch: Batch) -> bool:
+    """Whether no index of a segment that begins there can have the batch."""
+    return batch.last - base > INT_MAX
+
+
+@states("LDR-21")
+def pieces(batches: Sequence[Batch]) -> dict[int, LogFile]:
+    """The segments that a split makes of these batches, by base offset."""
+    out: dict[int, LogFile] = {}
+    base: int | None = None
+    for b in batches:
+        if base is None or overflows(base, b):
+            base = b.base
+        out[base] = LogFile((*out.get(base, LogFile()).batches, b))
+    return out
+
+
+class Overflow(Exception):
+    """A segment has a batch that overflows."""
+
+    def __init__(self, base: int) -> None:
+        super().__init__(base)
+        self.base = base
+
+
 @dataclass
 class Load:
-    """A load that is under way: the files, the segments' logs by base offset, the epochs."""
+    """A load that is under way: the files, the segments' logs by base offset, the epochs. `found`: the producer
+    snapshots that were there when it began. `made`: the base offsets of the pieces that splits made."""
 
     files: Files
     point: int
     log_start: int
     segments: dict[int, LogFile] = field(default_factory=dict)
     epochs: Epochs = ()
+    found: frozenset[int] = frozenset()
+    made: frozenset[int] = frozenset()
 
     def snapshots(self) -> dict[int, str]:
         """By offset, as the disk has them."""
@@ -361,34 +404,89 @@ class Load:
         self.files = {n: c for n, c in self.files.items() if not n.endswith(SNAPSHOT)}
         self.files |= {name_of(o, SNAPSHOT): c for o, c in known.items()}
 
-    @states("LDR-6", "LDR-8", without=ONE_DIRECTORY)
+    @states("LDR-6", "LDR-8", "LDR-20", without=ONE_DIRECTORY)
     def recover(self, base: int, below: Sequence[int]) -> bool:
-        """Make a segment's indexes again, and cut it; whether it was cut.
+        """Make a segment's indexes again, and cut it; whether it was cut. Raises Overflow.
 
         LDR-8: A recovered segment gives each leader epoch above the latest one to the epoch cache, with the first
         offset of the batch, and takes a producer snapshot at its end. [{LOADER}; LogSegment.recover, Kafka 4.3.0]
+
+        LDR-20: A segment overflows if a batch of it ends more than 2^31 - 1 above its base offset: no index entry can
+        say where that is. It is noticed while the segment is recovered, at the first such batch, and only if that batch
+        and all before it are whole; else the segment is cut first. What is not recovered is opened as it is. The leader
+        epochs of the batches before are given to the cache by then. [LogSegment.recover, Kafka 4.3.0; KAFKA-6264]
         """
         log = log_of(self.files, base)
         snapshots = Snapshots(self.snapshots())
         snapshots.rebuild(below, self.log_start, base, clean=False)
         sound = log.sound
-        for b in sound.batches:
+        fitting = next((n for n, b in enumerate(sound.batches) if overflows(base, b)), len(sound.batches))
+        for b in sound.batches[:fitting]:
             if b.epoch >= 0 and (not self.epochs or b.epoch > self.epochs[-1].epoch):
                 kept = (e for e in self.epochs if e.start_offset < b.base)
                 self.epochs = (*kept, EpochEntry(b.epoch, b.base))
             snapshots.end = b.last + 1
-        self.files |= {name_of(base, LOG): sound, name_of(base, INDEX): "", name_of(base, TIME_INDEX): ""}
+        self.files |= {name_of(base, INDEX): "", name_of(base, TIME_INDEX): ""}
         if name_of(base, TXN_INDEX) in self.files:
             self.files[name_of(base, TXN_INDEX)] = ""
+        if fitting < len(sound.batches):
+            self.put(snapshots.known)
+            raise Overflow(base)
+        self.files[name_of(base, LOG)] = sound
         snapshots.take()
         self.put(snapshots.known)
         return sound != log
 
     def forget(self, base: int) -> None:
         """Delete a segment."""
+        self.retire(base)
+        self.files.pop(name_of(base, SNAPSHOT), None)
+
+    def retire(self, base: int) -> None:
+        """Delete a segment, but for its snapshot."""
         self.segments.pop(base, None)
-        for end in (LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT):
+        for end in (LOG, INDEX, TIME_INDEX, TXN_INDEX):
             self.files.pop(name_of(base, end), None)
+
+    @states("LDR-22", "LDR-21", without=ONE_DIRECTORY)
+    def split(self, base: int) -> None:
+        """Put pieces in the place of a segment that overflows.
+
+        LDR-21: A segment that is found to overflow is split. Each piece begins with the first batch that would overflow
+        the one before, and has the base offset of its first batch, which for the first piece may be above the
+        segment's. The pieces have every batch of the segment once, in order, whole or not; half a batch at its end is
+        left out. A piece has an offset index and a time index, and no transaction index.
+        [LocalLog.splitOverflowedSegment and LogSegment.appendFromFile, Kafka 4.3.0; KAFKA-6264]
+
+        LDR-22: The pieces take the segment's place by a replacement (LDR-14), and nothing of it is left under its name.
+        If no piece has its base offset, the producer snapshot there goes too, if it was there before the load.
+        [LocalLog.splitOverflowedSegment and LogLoader.retryOnOffsetOverflow, Kafka 4.3.0]
+        """
+        assert base not in self.made, f"LDR-21: the piece from {base} on overflows"
+        new = pieces(log_of(self.files, base).batches)
+        self.made |= new.keys()
+        self.retire(base)
+        if base not in new and base in self.found:
+            self.files.pop(name_of(base, SNAPSHOT), None)
+        for piece, log in new.items():
+            self.files |= {name_of(piece, LOG): log, name_of(piece, INDEX): "", name_of(piece, TIME_INDEX): ""}
+            self.segments[piece] = log
+
+    @states(without=ONE_DIRECTORY)
+    def without_overflow(self, work: Callable[[], None]) -> None:
+        """Do it until no segment is found to overflow. That ends: a piece never does, so that at most each segment that
+        was there is split.
+
+        LDR-23: After a split the loader begins again: it opens all segments once more, or recovers them once more from
+        the one on that holds the recovery point, which may be a piece now. While segments are opened a piece is not
+        recovered, for it has its indexes: after a clean stop a batch in it that is not whole stays.
+        [LogLoader.retryOnOffsetOverflow, Kafka 4.3.0; KAFKA-6264]
+        """
+        while True:
+            try:
+                return work()
+            except Overflow as found:
+                self.split(found.base)
 
     @states(without=ONE_DIRECTORY)
     def open_segments(self) -> None:
@@ -400,6 +498,7 @@ class Load:
         offset, is recovered alone, whatever the stop: it is cut before its first batch that is not whole, and the
         segments after it stay. A time index that is not there is made, empty. [{CHAPTER}; {LOADER}]
         """
+        self.segments.clear()
         for n in sorted(self.files):
             base = offset_of(n)
             if base is None:
@@ -455,10 +554,23 @@ class Ends:
     log_end: Annotated[int, governs("LDR-11", "LDR-7", "LDR-9")]
 
 
-@states(without=ONE_DIRECTORY)
+def begun(files: Mapping[str, Content], point: int, log_start: int, load_class: type[Load] = Load) -> Load:
+    """A load after its first three passes."""
+    epochs = files.get(EPOCHS, ())
+    assert isinstance(epochs, tuple)
+    found = frozenset(offset_of(n) or 0 for n in files if n.endswith(SNAPSHOT))
+    return load_class(pass_3(pass_2(pass_1(dict(files)))), point, log_start, epochs=epochs, found=found)
+
+
 @remembered
 def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int) -> tuple[Files, Ends]:
-    """The files after a load, and the log's start, recovery point and end.
+    """The files after a load, and the log's start, recovery point and end."""
+    return finished(begun(files, point, log_start), clean)
+
+
+@states(without=ONE_DIRECTORY)
+def finished(load: Load, clean: bool) -> tuple[Files, Ends]:
+    """The files after the rest of a load, and the log's start, recovery point and end.
 
     LDR-9: If the log would end below the checkpointed log start, all segments, epochs and snapshots are deleted, and an
     empty log begins at the log start. [{CHAPTER}; {LOADER}]
@@ -469,38 +581,35 @@ def loaded(files: Mapping[str, Content], clean: bool, point: int, log_start: int
     the last batch. The recovery point is the end after a clean stop, if the log had a segment; otherwise the
     checkpointed one, lowered to the end, but not below the log start. [{CHAPTER}; {LOADER}; KAFKA-10101]
     """
-    begun = Load(pass_3(pass_2(pass_1(dict(files)))), point, log_start)
+    log_start = load.log_start
     main = Snapshots({})
-    epochs = files.get(EPOCHS, ())
-    assert isinstance(epochs, tuple)
-    begun.epochs = epochs
-    begun.open_segments()
+    load.without_overflow(load.open_segments)
     if not clean:
-        begun.recover_log()
-    end = begun.end
+        load.without_overflow(load.recover_log)
+    end = load.end
     if end is not None and end < log_start:
-        for base in list(begun.segments):
-            begun.forget(base)
-        begun.epochs = ()
-        begun.put({})
+        for base in list(load.segments):
+            load.forget(base)
+        load.epochs = ()
+        load.put({})
         main.end = log_start
         end = None
     had_segments = end is not None
-    if not begun.segments:
-        begun.segments[log_start] = LogFile()
-        begun.files[name_of(log_start, LOG)] = LogFile()
-    last = max(begun.segments)
-    begun.files |= {name_of(last, INDEX): "", name_of(last, TIME_INDEX): ""}
+    if not load.segments:
+        load.segments[log_start] = LogFile()
+        load.files[name_of(log_start, LOG)] = LogFile()
+    last = max(load.segments)
+    load.files |= {name_of(last, INDEX): "", name_of(last, TIME_INDEX): ""}
     end = log_start if end is None else end
-    first = max(log_start, min(begun.segments))
-    begun.epochs = within(begun.epochs, log_start, end)
-    main.known = begun.snapshots()
-    main.remove_strays(list(begun.segments))
-    main.rebuild(list(begun.segments), first, end, clean)
-    begun.put(main.known)
-    begun.files[EPOCHS] = begun.epochs
-    recovered = end if clean and had_segments else min(point, end)
-    return begun.files, Ends(first, max(first, recovered), end)
+    first = max(log_start, min(load.segments))
+    load.epochs = within(load.epochs, log_start, end)
+    main.known = load.snapshots()
+    main.remove_strays(list(load.segments))
+    main.rebuild(list(load.segments), first, end, clean)
+    load.put(main.known)
+    load.files[EPOCHS] = load.epochs
+    recovered = end if clean and had_segments else min(load.point, end)
+    return load.files, Ends(first, max(first, recovered), end)
 
 
 def records(files: Mapping[str, Content]) -> set[Batch]:
@@ -523,7 +632,7 @@ def again(result: Step[Directory, Ends], clean: bool, log_start: int) -> bool:
 @require(lambda file: sensible({file.name: file.content}), "LDR-18 a file of Kafka's")
 @require(lambda state, file: apart(state.files.with_(*file)), "LDR-18 below the next segment's base")
 @require(
-    lambda file: not isinstance(file.content, LogFile) or all(b.last - b.base < 1000 for b in file.content.batches),
+    lambda file: can_be_made(file.content),
     "LDR-18 batches of at most a thousand records, so that the file can be made",
 )
 def put(state: Directory, file: File) -> Directory:
@@ -618,7 +727,7 @@ def crashed_load(state: Directory, first: Offset, renames: Count) -> Step[Direct
 
 @machine.operation(
     "load", "LDR-1", "LDR-2", "LDR-3", "LDR-4", "LDR-5", "LDR-6", "LDR-7", "LDR-8", "LDR-9", "LDR-10", "LDR-11",
-    "LDR-12", "LDR-13", "LDR-15", kind="restart",
+    "LDR-12", "LDR-13", "LDR-15", "LDR-20", "LDR-21", "LDR-22", "LDR-23", kind="restart",
 )  # fmt: skip
 @require(lambda state: sensible(state.files), "LDR-18 a directory of Kafka's")
 @require(lambda recovery_point, log_start: recovery_point >= 0 and log_start >= 0, "LDR-11 offsets")

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused, Step
-from kafkaspec.spec.storage.log_loader import CLEANED, Directory, interrupted, machine
-from kafkaspec.spec.storage.log_loader_trial import SWAPPED
+from kafkaspec.spec.common.frozen import Frozen
+from kafkaspec.spec.storage.log_loader import (
+    CLEANED,
+    EPOCHS,
+    Directory,
+    Load,
+    begun,
+    finished,
+    interrupted,
+    log_of,
+    machine,
+)
+from kafkaspec.spec.storage.log_loader_trial import SPLIT_WHILE_OPENED, SWAPPED, TORN_OVERFLOW
 
 
 class Elsewhere(NamedTuple):
@@ -50,6 +62,71 @@ def _renames_as_listed(
     return (result, observation) if ghost is None else (ghost.answer, machine.observe(ghost.directory))
 
 
+class Unsplit(Exception):
+    """A load ends in an exception."""
+
+
+class ReleasedLoad(Load):
+    """A load of the released Kafka."""
+
+    def split(self, base: int) -> None:
+        """With half a batch at its end, not at all; of a segment that is being opened the files stay."""
+        if log_of(self.files, base).torn:
+            raise Unsplit
+        there = {} if base in self.segments else dict(self.files)
+        super().split(base)
+        self.files = there | self.files
+
+
+class Beside(NamedTuple):
+    """A directory in which a segment was not split as it should be, the answer to the call that left it so, and the
+    deviations that were met."""
+
+    directory: Directory
+    answer: Json | Refused
+    causes: frozenset[str]
+
+
+NO_ELEMENT = "java.util.NoSuchElementException"
+
+
+def _released(directory: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory]:
+    """A load of the released Kafka."""
+    load = begun(directory.files, recovery_point, log_start, ReleasedLoad)
+    try:
+        files, ends = finished(load, clean)
+    except Unsplit:
+        return Step(Directory(Frozen({**load.files, EPOCHS: load.epochs})), Refused("LDR-21", NO_ELEMENT))
+    return Step(Directory(Frozen(files)), encode(ends))
+
+
+def _as_split(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
+    """The directory of a loader that splits as the released one does."""
+    if ghost is not None and "LDR-D3" in ghost.causes:
+        return ghost
+    if ghost is None and op != "load":
+        return None
+    there, causes = (before, frozenset[str]()) if ghost is None else (ghost.directory, ghost.causes)
+    step = _released(there, **arguments) if op == "load" else _stepped(there, op, arguments)
+    if step.state == after and not isinstance(step.result, Refused):
+        return None
+    causes |= {"LDR-D3" if isinstance(step.result, Refused) else "LDR-D2"}
+    return Beside(step.state, step.result, causes)
+
+
+def _rewritten(cause: str) -> Callable[..., tuple[Json | Refused, Json]]:
+    """What the released Kafka shows where it has met this deviation."""
+
+    def shown(
+        ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
+    ) -> tuple[Json | Refused, Json]:
+        if ghost is None or cause not in ghost.causes:
+            return result, observation
+        return ghost.answer, machine.observe(ghost.directory)
+
+    return shown
+
+
 machine.deviations += [
     Deviation(
         id="LDR-D1",
@@ -77,5 +154,48 @@ machine.deviations += [
         rewrite=_renames_as_listed,
         advance=_as_listed,
         lost=lambda ghost: ghost is not None and ghost.doubtful,
+    ),
+    Deviation(
+        id="LDR-D2",
+        clause="LDR-22",
+        title="A segment that is split while segments are opened stays beside its pieces",
+        versions="4.3.0 (recorded)",
+        condition="""a segment whose offsets overflow is recovered while the segments are opened, for it has no offset
+        index, or a transaction index that is corrupt (LDR-6); no piece has its base offset, or it has a transaction
+        index, which stays then, empty""",
+        history=(
+            f"init files={json.dumps(SPLIT_WHILE_OPENED, separators=(',', ':'))}",
+            "load clean=true recoveryPoint=0 logStart=0",
+        ),
+        cause="""A replacement takes away only those old segments that are among the log's. A segment gets there when
+        it has been opened, and this one has not been yet: it was recovered first, and found to overflow.""",
+        effect="""Nothing happens if the first piece has the base offset of the segment, for its files take the place of
+        the others. After a compaction the first batch may be above that. Then every record is on the disk twice, under
+        the segment's name and under those of its pieces, and the segment still overflows. It has got an index by then,
+        so that it is opened without a word. It is split once more, and goes, if a later start recovers it: after an
+        unclean stop, if the recovery point is below the first piece. Such a segment comes of an old release
+        (KAFKA-6264).""",
+        fix="Take the old segment away whether the log knows it or not.",
+        rewrite=_rewritten("LDR-D2"),
+        advance=_as_split,
+    ),
+    Deviation(
+        id="LDR-D3",
+        clause="LDR-21",
+        title="A segment that overflows and ends in half a batch stops the start",
+        versions="4.3.0 (recorded)",
+        condition="a segment that is found to overflow has bytes of half a batch at its end",
+        history=(
+            f"init files={json.dumps(TORN_OVERFLOW, separators=(',', ':'))}",
+            "load clean=false recoveryPoint=0 logStart=0",
+        ),
+        cause="""The split goes on until all bytes are copied, and asks for the next batch where none is whole. The
+        NoSuchElementException is no storage error, and no one catches it.""",
+        effect="""The broker does not start, now or at the next try, until someone cuts the file by hand. It takes a
+        log that an old release wrote (KAFKA-6264), and that was the active one when the machine stopped.""",
+        fix="Stop at the last batch that is there.",
+        rewrite=_rewritten("LDR-D3"),
+        advance=_as_split,
+        lost=lambda ghost: ghost is not None and "LDR-D3" in ghost.causes,
     ),
 ]

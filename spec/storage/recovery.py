@@ -739,13 +739,8 @@ def start(state: Broker) -> Step[Broker, LoadedLog]:
 def recovering(state: Broker, segments: int) -> tuple[Disk, int]:
     """The disk after at most that number of segments were recovered; how many were."""
     point, first = state.point or 0, state.start or 0
-    begun = log_loader.Load(
-        log_loader.pass_3(log_loader.pass_2(log_loader.pass_1(dict(state.disk.files)))), point, first
-    )
-    epochs = state.disk.files.get(EPOCHS, ())
-    assert isinstance(epochs, tuple)
-    begun.epochs = epochs
-    begun.open_segments()
+    begun = log_loader.begun(state.disk.files, point, first)
+    begun.open_segments()  # no segment overflows here (LDR-20): an append is within one's reach
     done = 0
     for base in log_loader.segments_between(list(begun.segments), point, LONG_MAX):
         if done == segments:

@@ -191,12 +191,6 @@ def _appended(*offsets: int, **more: Any) -> dict[str, Any]:
     [
         ("batch", "encode", {"batch": {**BATCH, "attributes": 7}}, "BAT-8"),
         ("cleaner", "advance", {"ms": 2**60 - 1_000_000}, "CLN-34"),
-        (
-            "log_loader",
-            "put",
-            {"file": [LOG, {"batches": [[2**31 - 1000, 2**31 - 1, 0, True]], "torn": False}]},
-            "LDR-18",
-        ),
         ("log_loader", "put", {"file": [LOG, {"batches": [[0, 1000, 0, True]], "torn": False}]}, "LDR-18"),
         ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 0], [0, 5]]]}, "LDR-18"),
         ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 5], [1, 5]]]}, "LDR-18"),
@@ -223,6 +217,7 @@ def test_together_they_are_outside_the_contract(name: str, op: str, arguments: M
         ("batch", "encode", {"batch": {**BATCH, "attributes": 4}}),
         ("cleaner", "advance", {"ms": 2**60 - 1_000_001}),
         ("log_loader", "put", {"file": [LOG, {"batches": [[2**31 - 1001, 2**31 - 2, 0, True]], "torn": False}]}),
+        ("log_loader", "put", {"file": [LOG, {"batches": [[2**31, 2**31 + 999, 0, True]], "torn": False}]}),
         ("log_loader", "put", {"file": ["leader-epoch-checkpoint", [[0, 0], [1, 5]]]}),
         ("producer_state", "produce", {**DATA, "last_seq": 999, "last_offset": 999}),
         ("producer_state", "writeSnapshot", {"entries": [[1, 0, -1, -1, 0, 0, 0, -1], [2, 0, 7, 0, 0, 0, 0, 0]]}),

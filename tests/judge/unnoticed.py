@@ -64,6 +64,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "closeAndReopen: tornBytes of 16 bits": "a clean stop tears nothing: it is always 0",
     },
     "log_loader": {
+        "LogLoader.split: base not in self.producers.snapshots": "a snapshot at no base goes at the end",
         "LogLoader.rebuild: producers.end_offset > log_end": "at the log's end there is nothing to replay either way",
         "LogLoader.rebuild: log_end >= producers.end_offset": "at the log's end no segment is between",
         "LogLoader._read: h.last_offset > end": "no batch's last offset is the log's end",

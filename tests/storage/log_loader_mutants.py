@@ -6,19 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import crc32c
+
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.impl.storage import log_loader_driver
 from kafkaspec.impl.storage.log_loader import LoadedOffsets, LogLoader, Replacement
 from kafkaspec.impl.storage.producer_state import ProducerStateManager
-from kafkaspec.impl.storage.segment import NoIndexFile, Segment
+from kafkaspec.impl.storage.segment import CRC_FROM, NoIndexFile, Segment, headers
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
 from kafkaspec.mutants.code import signed
 from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, with_fault
 from kafkaspec.spec.common.frozen import Frozen
-from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage.log_loader import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
 
@@ -168,6 +170,67 @@ def _lowest_first(self: Replacement) -> Any:
         yield from self._change(base, "", DELETED)
     for base in sorted(self.new):
         yield from self._change(base, SWAP, "")
+
+
+def _cuts_what_overflows(self: LogLoader, segment: Segment) -> int:
+    """As what is not whole."""
+    try:
+        return LogLoader.recover(self, segment)
+    except impl.SegmentOverflow:
+        return segment.truncate_to(segment.base_offset + INT_MAX + 1)
+
+
+def _looks_at_every_segment(self: LogLoader) -> None:
+    """While they are opened."""
+    LogLoader.load_segments(self)
+    for segment in self.segments.values():
+        if not segment.offset_index.can_append(max(segment.read_next_offset() - 1, segment.base_offset)):
+            raise impl.SegmentOverflow(segment)
+
+
+def _a_piece_for_each_batch(self: LogLoader, segment: Segment) -> list[Segment]:
+    data, new = segment.data(), list[Segment]()
+    for h in headers(data):
+        new.append(self._open(h.base_offset, CLEANED))
+        new[-1].append(h.last_offset, data[h.position : h.position + h.size])
+    return new
+
+
+def _only_whole_batches(self: LogLoader, segment: Segment) -> list[Segment]:
+    """Up to the first that is not whole."""
+    data, size = segment.data(), segment.size
+    for h in headers(data):
+        if crc32c.crc32c(data[h.position + CRC_FROM : h.position + h.size]) != h.crc:
+            segment.size = h.position
+            break
+    try:
+        return LogLoader.pieces(self, segment)
+    finally:
+        segment.size = size
+
+
+def _stays_beside_its_pieces(self: LogLoader, segment: Segment) -> None:
+    """Unless the first one has its name."""
+    ends = (LOG, INDEX, TIME_INDEX)
+    there = {end: self.disk.read(segment.path(end)) for end in ends}
+    LogLoader.split(self, segment)
+    if segment.base_offset not in self.segments:
+        for end, data in there.items():
+            self.disk.write(segment.path(end), data)
+
+
+def _recovers_once(self: LogLoader) -> None:
+    """Not again with the pieces."""
+    if not vars(self).get("begun"):
+        vars(self)["begun"] = True
+        LogLoader.recover_unflushed(self)
+
+
+def _opens_once(self: LogLoader) -> None:
+    """After a split it goes on as if all were open."""
+    if not vars(self).get("opened"):
+        vars(self)["opened"] = True
+        LogLoader.load_segments(self)
 
 
 # ---- faults of the models
@@ -323,6 +386,23 @@ MUTANTS = [
         "a log may end below its start",
         _loader(recover_log=_log_start_is_no_matter),
     ),
+    of_impl("an overflow is cut", "LDR-20", "as what is not whole", _loader(recover=_cuts_what_overflows)),
+    of_impl(
+        "every overflow is noticed",
+        "LDR-20",
+        "after a clean stop too",
+        _loader(load_segments=_looks_at_every_segment),
+    ),
+    of_impl("a piece for each batch", "LDR-21", "even if it fits", _loader(pieces=_a_piece_for_each_batch)),
+    of_impl("whole batches alone", "LDR-21", "a split cuts, too", _loader(pieces=_only_whole_batches)),
+    of_impl(
+        "what was split stays",
+        "LDR-22",
+        "beside its pieces, records come twice",
+        _loader(split=_stays_beside_its_pieces),
+    ),
+    of_impl("recovered once", "LDR-23", "a piece is not recovered", _loader(recover_unflushed=_recovers_once)),
+    of_impl("opened once", "LDR-23", "the segments above are missing", _loader(load_segments=_opens_once)),
     of_impl("old ones first", "LDR-14", "a crash leaves neither", _replacement(renames=_old_ones_first)),
     of_impl(
         "lowest first", "LDR-14", "a crash leaves half of a split", _replacement(renames=_lowest_first), "KAFKA-6264"
@@ -447,6 +527,16 @@ def _one_snapshot(self: LogLoader, producers: ProducerStateManager, log_start: i
         producers.disk.write(producers.path(latest), b"")
 
 
+def _cuts_one_early(self: LogLoader, segment: Segment) -> list[Segment]:
+    """A batch that just fits begins a piece."""
+    data, new = segment.data(), list[Segment]()
+    for h in headers(data):
+        if not new or not new[-1].offset_index.can_append(h.last_offset + 1):
+            new.append(self._open(h.base_offset, CLEANED))
+        new[-1].append(h.last_offset, data[h.position : h.position + h.size])
+    return new
+
+
 class _ThreeAtMost(Replacement):
     """Of the old segments the first two are renamed."""
 
@@ -494,6 +584,7 @@ RARE = [
     of_impl("epochs of 16 bits", "LDR-8", "epoch 2^15 is none", _loader(_assign=_assigns_16_bits)),
     of_impl("a snapshot for each", "LDR-13", "not for the last two segments alone", _loader(rebuild=_counts_three)),
     of_impl("a snapshot beyond", "LDR-13", "one far above the log end stays", _loader(rebuild=_one_snapshot)),
+    of_impl("cut one early", "LDR-21", "a batch that just fits begins a piece", _loader(pieces=_cuts_one_early)),
     of_impl(
         "two are deleted",
         "LDR-14",

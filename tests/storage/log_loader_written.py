@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import unpack_from
+from typing import Any
 
 from kafkaspec.impl.storage.log_loader_driver import DIRECTORY
 from kafkaspec.mutants.audit import DirectoryLayout, WalkEnd
+from kafkaspec.spec.storage.log_loader import machine
 
 
 def files(walked: WalkEnd) -> Mapping[str, bytes]:
@@ -31,9 +33,25 @@ def files(walked: WalkEnd) -> Mapping[str, bytes]:
     }
 
 
+def rising(name: str, content: Any) -> Any:
+    """The same, with leader epoch 0 if it is a .log below the last one: in a sound log epochs do not fall."""
+    if ".log" not in name or int(name[:20]) >= 20:
+        return content
+    return {**content, "batches": [[first, last, 0, whole] for first, last, _, whole in content["batches"]]}
+
+
+def of_files(state: Any) -> Sequence[Any]:
+    return [[name, rising(name, content)] for name, content in machine.candidates["file"](state)]
+
+
+def of_directories(state: Any) -> Sequence[Any]:
+    return [{name: rising(name, c) for name, c in d.items()} for d in machine.candidates["init:files"](state)]
+
+
 WRITTEN = DirectoryLayout(
     files,
     ("put", "put", "put", "writeCleaned", "replace", "load"),
+    candidates={"file": of_files, "init:files": of_directories},
     steps=12,
     last=[("load", {"clean": False, "recovery_point": 0, "log_start": 0})],
 )

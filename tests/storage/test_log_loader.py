@@ -19,14 +19,18 @@ from kafkaspec.contract import subsystem
 from kafkaspec.contract.codec import encode
 from kafkaspec.contract.history import Record
 from kafkaspec.contract.machine import Outside
+from kafkaspec.errors import UserError
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import BATCH, Chunk, Ending
 from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.impl.storage import log_loader_driver
+from kafkaspec.impl.storage.segment import Segment as FileSegment
 from kafkaspec.judge.campaign import replay
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.judge.result import Job
+from kafkaspec.lockstep.shrink import shrunk
+from kafkaspec.lockstep.walk import tried_beside
 from kafkaspec.models.storage.log_loader import MODELS
 from kafkaspec.proofs.storage.log_loader import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -175,6 +179,180 @@ def test_epochs_and_snapshots_follow_the_log() -> None:
     assert {n for n in step.state.files if n.endswith(SNAPSHOT)} == {name_of(5, SNAPSHOT), name_of(10, SNAPSHOT)}
 
 
+# ---- a segment whose offsets overflow
+
+FAR = 2**31
+
+
+def far_segment(base: int, *batches: tuple[int, int], torn: bool = False, bad: int = -1) -> dict[str, Any]:
+    """The files of a segment with these first and last offsets, and an epoch for each batch."""
+    all_of_it = [[first, last, n, n != bad] for n, (first, last) in enumerate(batches)]
+    log = {"batches": all_of_it, "torn": torn}
+    return {name_of(base, LOG): log, name_of(base, INDEX): "", name_of(base, TIME_INDEX): ""}
+
+
+def without_index(base: int, *batches: tuple[int, int], bad: int = -1) -> dict[str, Any]:
+    files = far_segment(base, *batches, bad=bad)
+    del files[name_of(base, INDEX)]
+    return files
+
+
+def after(files: dict[str, Any], clean: bool = False, point: int = 0) -> Any:
+    step = machine.apply(spec.initial(files), "load", {"clean": clean, "recovery_point": point, "log_start": 0})
+    assert not isinstance(step, Outside), step
+    return step.state.files
+
+
+def lasts(files: Any) -> dict[int, list[int]]:
+    """Of each segment the last offsets of its batches."""
+    return {spec.offset_of(n) or 0: [b.last for b in c.batches] for n, c in files.items() if n.endswith(LOG)}
+
+
+@pytest.mark.clause("LDR-20")
+def test_an_overflow_is_noticed_where_a_segment_is_recovered() -> None:
+    fits, over = (far_segment(20, (20, 21), (FAR + 18, last)) for last in (FAR + 19, FAR + 20))
+    assert load(fits)[0] == logs(20)
+    assert load(over) == (logs(20, FAR + 18), {"logStart": 20, "recoveryPoint": 20, "logEnd": FAR + 21})
+    assert load(over, clean=True) == (logs(20), {"logStart": 20, "recoveryPoint": FAR + 21, "logEnd": FAR + 21})
+    above = far_segment(FAR + 50, (FAR + 50, FAR + 60))
+    assert load({**over, **above}, point=FAR + 50)[0] == logs(20, FAR + 50)
+    assert load({**over, **above}, point=FAR + 49)[0] == logs(20, FAR + 18, FAR + 50)
+
+
+@pytest.mark.clause("LDR-20")
+def test_what_is_not_whole_before_an_overflow_is_cut_and_nothing_overflows() -> None:
+    for bad in (0, 1):
+        files = far_segment(20, (20, 21), (FAR + 18, FAR + 20), bad=bad)
+        assert load(files)[0] == logs(20)
+        assert lasts(after(files)) == {20: [21][:bad]}
+
+
+@pytest.mark.clause("LDR-21")
+def test_pieces_begin_with_the_batch_that_no_longer_fits() -> None:
+    batches = [(22, 23), (FAR + 10, FAR + 20), (FAR + 21, FAR + 21), (FAR + 22, FAR + 23), (2 * FAR + 22, 2 * FAR + 22)]
+    files = far_segment(20, *batches)
+    assert load(files)[0] == logs(22, FAR + 22, 2 * FAR + 22)
+    assert lasts(after(files)) == {22: [23, FAR + 20, FAR + 21], FAR + 22: [FAR + 23], 2 * FAR + 22: [2 * FAR + 22]}
+
+
+@pytest.mark.clause("LDR-21")
+def test_pieces_have_what_is_not_whole_too_but_for_half_a_batch() -> None:
+    batches = (20, 21), (FAR + 20, FAR + 20), (FAR + 21, FAR + 30)
+    assert lasts(after(without_index(20, *batches, bad=2), clean=True)) == {20: [21], FAR + 20: [FAR + 20, FAR + 30]}
+    torn = after(far_segment(20, *batches, torn=True))
+    assert lasts(torn) == {20: [21], FAR + 20: [FAR + 20, FAR + 30]}
+    assert not any(c.torn for n, c in torn.items() if n.endswith(LOG))
+    assert load(far_segment(20, *batches, torn=True))[0] == logs(20, FAR + 20)
+
+
+@pytest.mark.clause("LDR-22")
+def test_of_a_segment_that_was_split_nothing_is_left() -> None:
+    batches = (24, 25), (FAR + 30, FAR + 31)
+    more = {name_of(20, spec.TXN_INDEX): "corrupt", name_of(20, SNAPSHOT): ""}
+    for files, clean in ((without_index(20, *batches), True), (far_segment(20, *batches), False)):
+        assert load({**files, **more}, clean=clean)[0] == logs(24, FAR + 30)
+        assert not [n for n in after({**files, **more}, clean=clean) if n.startswith(f"{20:020}")]
+    same_base = (20, 25), (FAR + 30, FAR + 31)
+    left = after({**segment(0, 20), **far_segment(20, *same_base), **more})
+    assert [n for n in sorted(left) if n.startswith(f"{20:020}")] == [
+        name_of(20, end) for end in (INDEX, LOG, SNAPSHOT, TIME_INDEX)
+    ]
+
+
+@pytest.mark.clause("LDR-22")
+def test_the_snapshot_of_what_was_split_is_not_there_when_its_pieces_are_recovered() -> None:
+    files = {**segment(0, 5), **segment(5, 5), **far_segment(20, (24, 25), (FAR + 20, FAR + 20))}
+    taken = {n for n in after({**files, name_of(20, SNAPSHOT): ""}, point=20) if n.endswith(SNAPSHOT)}
+    assert taken == {name_of(o, SNAPSHOT) for o in (5, 24, FAR + 21)}
+    load({**files, name_of(20, SNAPSHOT): ""}, point=20)
+
+
+@pytest.mark.clause("LDR-23")
+def test_after_a_split_recovery_begins_again_with_the_pieces() -> None:
+    batches = (20, 21), (FAR + 20, FAR + 20), (FAR + 21, FAR + 30), (2 * FAR + 20, 2 * FAR + 20)
+    files = far_segment(20, *batches, bad=2)
+    assert load(files)[1]["logEnd"] == FAR + 21
+    assert lasts(after(files)) == {20: [21], FAR + 20: [FAR + 20]}
+    assert after(files)[EPOCHS] == ((0, 20), (1, FAR + 20))
+    from_the_second = load({**files, **far_segment(20, *batches, bad=0)}, point=FAR + 25)
+    assert from_the_second[0] == logs(20)  # cut before it overflows
+    assert load(far_segment(20, *batches), point=FAR + 25)[0] == logs(20, FAR + 20, 2 * FAR + 20)
+
+
+@pytest.mark.clause("LDR-23")
+def test_after_a_split_segments_are_opened_again_and_a_piece_is_not_recovered() -> None:
+    batches = (20, 21), (FAR + 20, FAR + 20), (FAR + 21, FAR + 30)
+    files = without_index(20, *batches, bad=2)
+    assert load(files, clean=True)[1]["logEnd"] == FAR + 31
+    assert after(files, clean=True)[EPOCHS] == ((0, 20),)
+    assert load(files)[1]["logEnd"] == FAR + 21
+
+
+class CopiesTheSegment(impl.LogLoader):
+    """Its one piece is the segment again."""
+
+    def pieces(self, segment: FileSegment) -> list[FileSegment]:
+        piece = self._open(segment.base_offset, CLEANED)
+        self.disk.write(piece.path(LOG), segment.data())
+        return [piece]
+
+
+@pytest.mark.clause("LDR-23")
+def test_a_piece_that_overflows_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be split for ever."""
+    driver = log_loader_driver.Driver()
+    driver.loader_class = CopiesTheSegment
+    driver.reset({"files": far_segment(20, (20, 21), (FAR + 20, FAR + 20))})
+    with pytest.raises(impl.PieceOverflow, match=rf"{20:020}.log: a piece of a split overflows"):
+        driver.apply("load", {"clean": False, "recovery_point": 0, "log_start": 0})
+    monkeypatch.setattr(spec, "pieces", lambda batches: {20: spec.LogFile(tuple(batches))})
+    with pytest.raises(AssertionError, match="LDR-21: the piece from 20 on overflows"):
+        after(far_segment(20, (20, 21), (FAR + 20, FAR + 21)))
+
+
+@pytest.mark.clause("LDR-21")
+def test_no_piece_overflows() -> None:
+    draw = random.Random(3)
+    for _ in range(2000):
+        at, batches = 20, list[spec.Batch]()
+        for _ in range(draw.randrange(1, 7)):
+            at += draw.choice([0, 1, FAR - draw.randrange(6), 3 * FAR])
+            batches.append(spec.Batch(at, at + draw.randrange(4)))
+            at = batches[-1].last + 1
+        made = spec.pieces(batches)
+        assert [b for log in made.values() for b in log.batches] == batches
+        assert not [b for base, log in made.items() for b in log.batches if spec.overflows(base, b)]
+        assert all(spec.overflows(a, log.batches[0]) for a, log in zip(made, [*made.values()][1:], strict=False))
+
+
+@pytest.mark.clause("LDR-18")
+def test_a_failure_is_made_small_without_a_batch_of_2_to_the_31(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that comes nearer to 0 may make a batch of two offsets that long, and a file has a record for each."""
+    longest, encode_batch = 0, log_loader_driver._batch
+
+    def measured(b: spec.Batch) -> bytes:
+        nonlocal longest
+        longest = max(longest, b.last - b.base + 1)
+        if longest > 1000:
+            raise MemoryError
+        return encode_batch(b)
+
+    driver = log_loader_driver.Driver()
+    driver.loader_class = CopiesTheSegment
+    again = tried_beside(machine, driver)
+    monkeypatch.setattr(log_loader_driver, "_batch", measured)
+    files = far_segment(20, (24, 25), (FAR + 100, FAR + 101))
+    load_it = {"op": "load", "args": {"clean": False, "recoveryPoint": 0, "logStart": 0}}
+    failure = again([{"op": "init", "args": {"files": files}}, load_it])
+    assert failure is not None
+    small = shrunk(machine, failure, again)
+    assert small.records[0]["args"]["files"][name_of(20, LOG)]["batches"][-1][1] > FAR + 1
+    assert 2 <= longest <= 1000
+    with pytest.raises(UserError, match="a batch has at most 1000 offsets"):
+        spec.initial(far_segment(20, (24, FAR + 101)))
+    assert spec.initial(far_segment(20, (24, 1023))).files
+
+
 # ---- the released Kafka
 
 
@@ -209,6 +387,45 @@ def test_kafka_loads_what_is_drawn_as_the_spec_does() -> None:
     judged = replay(Job("log_loader", command()), [left_overs(draw) for _ in range(300)], "drawn")
     assert judged.verdict == "accepted", judged.why
     assert judged.tally.calls == 300
+
+
+def overflowing(draw: random.Random) -> list[Record]:
+    """A log some of whose segments overflow, and its loads."""
+    files: dict[str, Any] = {}
+    offsets, at = [0], 0
+    for _ in range(draw.choice([1, 1, 2, 3, 4])):
+        base, epoch, batches = at, 0, list[list[Any]]()
+        at += draw.choice([0, 0, 0, 1, 4])
+        for _ in range(draw.choice([0, 1, 2, 3, 5, 6])):
+            length = draw.choice([1, 1, 2, 5])
+            batches.append([at, at + length - 1, epoch, draw.random() >= 0.07])
+            at += length
+            if draw.random() < 0.3:
+                at = max(at, draw.choice([base, *(b[0] for b in batches)]) + FAR - draw.choice([0, 1, 2, 3, 6]))
+            epoch += draw.random() < 0.3
+        files[name_of(base, LOG)] = {"batches": batches, "torn": draw.random() < 0.03}
+        files |= {name_of(base, end): "" for end in (INDEX, TIME_INDEX) if draw.random() < 0.75}
+        if draw.random() < 0.25:
+            files[name_of(base, spec.TXN_INDEX)] = draw.choice(["", "corrupt"])
+        there = [base, *(b[0] for b in batches), *(b[1] + 1 for b in batches)]
+        files |= {name_of(o, SNAPSHOT): draw.choice(["", "", "corrupt"]) for o in there if draw.random() < 0.12}
+        offsets += there
+        at += at == base
+    files[EPOCHS] = draw.choice([[], [[0, 0]], [[0, 0], [1, 5]], [[0, 0], [1, 3], [2, FAR + 3]]])
+    known = [
+        {"recoveryPoint": draw.choice([0, *offsets]), "logStart": draw.choice([0, 0, 0, 0, *offsets])} for _ in range(2)
+    ]
+    loads = [{"op": "load", "args": {"clean": draw.random() < 0.4, **k}} for k in known]
+    return [{"op": "init", "args": {"files": files}}, *loads]
+
+
+@pytest.mark.deep
+def test_kafka_splits_what_is_drawn_as_the_spec_does() -> None:
+    draw = random.Random(7)
+    judged = replay(Job("log_loader", command()), [overflowing(draw) for _ in range(300)], "drawn")
+    assert judged.verdict == "accepted", judged.why
+    assert judged.tally.deviations.keys() == {"LDR-D2", "LDR-D3"}
+    assert judged.tally.calls == 600
 
 
 # ---- crashes
@@ -286,6 +503,30 @@ def test_a_crash_of_the_load_does_no_harm(files: dict[str, Any], old: list[int],
                 again.crash_at = None
                 assert kept(crashed(again)) == (expected, offsets)
     assert many > 100
+
+
+@pytest.mark.clause("LDR-15")
+@pytest.mark.clause("LDR-22")
+@pytest.mark.parametrize("first", [20, 24])
+def test_a_crash_of_a_load_that_splits_leaves_every_record_once(first: int) -> None:
+    """Where no piece has the segment's base offset, a crash may leave it beside its pieces: it is split once more."""
+    files = {**segment(0, 20), **far_segment(20, (first, 25), (FAR + 20, FAR + 21), (2 * FAR + 20, 2 * FAR + 20))}
+    expected = kept(disk_of(files))
+    assert expected[0] == [(0, 19), (first, 25), (FAR + 20, FAR + 21), (2 * FAR + 20, 2 * FAR + 20)]
+    beside = 0
+    for crash_at in range(500):
+        disk = disk_of(files)
+        disk.crash_at = disk.steps + crash_at
+        try:
+            kept(disk)
+            break
+        except Crashed:
+            disk.crash_at = None
+        left = crashed(disk)
+        names = left.files(log_loader_driver.DIRECTORY)
+        beside += name_of(20, LOG) in names and any(name_of(first, LOG, s) in names for s in (SWAP, "")) and first > 20
+        assert kept(left) == expected
+    assert (crash_at > 30, beside > 0) == (True, first > 20)
 
 
 @pytest.mark.clause("LDR-15")

@@ -118,10 +118,14 @@ public final class LogLoaderAdapter implements Adapter {
 
     private Object load(boolean clean, long recoveryPoint, long logStart) throws Exception {
         MockTime time = new MockTime(NOW, 0);
-        UnifiedLog log = create(dir.toFile(), time, clean, recoveryPoint, logStart);
+        UnifiedLog log;
+        try {
+            log = create(dir.toFile(), time, clean, recoveryPoint, logStart);
+        } finally {
+            time.sleep(config.fileDeleteDelayMs + 1);
+        }
         Map<String, Object> answer = Map.of("logStart", log.logStartOffset(), "recoveryPoint", log.recoveryPoint(),
             "logEnd", log.logEndOffset());
-        time.sleep(config.fileDeleteDelayMs + 1);
         log.removeLogMetrics();
         log.closeHandlers();
         return answer;
