@@ -288,7 +288,7 @@ class Question:
     def round(self, budget: Budget, share_s: float, quick: bool = False, among: str = "") -> Answer:
         """Every attempt once; or, `quick`, those that find most proofs; or those that take one set of assumptions.
         "unsat": the goal follows; "sat": it does not, whatever else is tried."""
-        if not quick and "relevant" not in self.sets:
+        if not quick and not among and "relevant" not in self.sets:
             found = relevant(self.assumed, [*self.hints, self.denied])
             self.sets["relevant"] = [*found, *self.hints]
             if len(found) == len(self.assumed):
