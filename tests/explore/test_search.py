@@ -45,7 +45,7 @@ from kafkaspec.language import (
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples import cleaner_anchor, replication
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from tests import modules
 from tests.explore.test_liveness import Lock
 

@@ -10,7 +10,7 @@ import pytest
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.proofs.examples import cleaner_anchor, replication
 from kafkaspec.prove import obligations
 from kafkaspec.prove.engine import Obligation, ProofResult, prove
