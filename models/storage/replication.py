@@ -367,6 +367,15 @@ class Generations(Model):
             or s.next.hw[r] >= len(s.next.log[r])
         )
 
+    @step("RPN-9")
+    def a_follower_has_its_leaders_high_watermark(s, f: Replica) -> bool:
+        """With what it fetches: that of the replica that it follows, as far as its own log goes."""
+        return (
+            len(s.next.log[f]) <= len(s.log[f])
+            or s.leader[f] == f
+            or any(s.follows(f, r) and s.next.hw[f] == min(s.hw[r], len(s.next.log[f])) for r in Replica)
+        )
+
     @step("RPN-3")
     def a_new_epoch_is_taken_over_as_it_was_sent(s, r: Replica) -> bool:
         """By who leads and by who follows."""

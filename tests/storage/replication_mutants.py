@@ -169,6 +169,17 @@ def _shows_what_it_fetches() -> LoadedModel:
     return load(Released)
 
 
+def _learns_no_high_watermark() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-7", "RPN-9", "RPN-18", who="follower", fair="weak", per=("f",))
+        def fetch(s, f: Replica, r: Replica) -> None:
+            n = len(s.log[f])
+            require(f != r, s.follows(f, r), n < len(s.log[r]), not ON_FETCH)
+            s.next.log[f] = s.log[f] + [s.log[r][n]]
+
+    return load(Released)
+
+
 def _commits_alone() -> LoadedModel:
     class Released(model.Released):
         @action("RPN-9", who="leader")
@@ -342,6 +353,7 @@ MUTANTS = [
     of_model("not fenced", "RPN-18 RPN-14", "a deposed leader commits", _unfenced, "KIP-320"),
     of_model("writes with the last epoch", "RPN-8", "not with its own", _writes_with_the_last_epoch),
     of_model("shows what it fetches", "RPN-9 RPN-12", "a follower's mark is its end", _shows_what_it_fetches),
+    of_model("learns no high watermark", "RPN-9", "a follower keeps the mark that it had", _learns_no_high_watermark),
     of_model("commits alone", "RPN-9 RPN-13 RPN-14", "a leader waits for nobody", _commits_alone),
     of_model("nobody has to fetch", "RPN-19", "a follower that could fetch waits forever", _nobody_has_to_fetch),
     of_model("deposed leaders are heard", "RPN-10", "the controller takes any epoch", _deposed_leaders_are_heard),
