@@ -20,7 +20,7 @@ from kafkaspec.language import load
 
 ANCHORS = {
     "cleaner": ("cleaner_anchor", "CleanerAnchor", {"Partition": 5, "Thread": 2, "N": 3, "D": 1}),
-    "repl": ("replication", "Replication", {"Replica": 3, "L": 3, "E": 3, "FENCED": True}),
+    "repl": ("replication_anchor", "Replication", {"Replica": 3, "L": 3, "E": 3, "FENCED": True}),
 }
 
 

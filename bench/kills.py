@@ -80,7 +80,7 @@ class Matrix:
             | {"survives": m.survives, "unseen": reasons.get(m.name, ""), "by": noticed[m.name]}
             for m in mutants
         ]
-        if "generated" not in known:
+        if known.get("generated") is None:
             hand = {m.name for m in mutants}
             others = kill_matrix(subsystem, [m for m in mutants_of(subsystem) if m.name not in hand], detectors)
             alive = [r for r in others if not r.killed]
@@ -100,7 +100,7 @@ class Matrix:
         out = []
         for name, of in sorted(self.data.items()):
             rows = ",\n".join(f"  {json.dumps(r, ensure_ascii=False)}" for r in of["written"])
-            generated = json.dumps(of["generated"], ensure_ascii=False)
+            generated = json.dumps(of.get("generated"), ensure_ascii=False)
             out.append(f' {json.dumps(name)}: {{\n "generated": {generated},\n "written": [\n{rows}\n ]}}')
         _write(self.path, "{\n" + ",\n".join(out) + "\n}\n")
 

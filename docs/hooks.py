@@ -45,7 +45,8 @@ def nav_subsystems() -> list[Any]:
     groups: dict[str, list[Any]] = {}
     for s in subsystem.subsystems().values():
         if (generate.DOCS / s.area / f"{s.name}.md").exists():
-            group = s.area.capitalize() if s.is_component else "Rules of the audit"
+            without = "Protocols" if s.is_protocol else "Rules of the audit"
+            group = s.area.capitalize() if s.is_component else without
             groups.setdefault(group, []).append({s.title: f"{s.area}/{s.name}.md"})
     return [{group: pages} for group, pages in groups.items()]
 

@@ -181,8 +181,8 @@ def kills(table: Table, name: str) -> str:
         [titled(r), r.what, ", ".join(r.clauses), *marks(r), *map(r.cell, GENERATORS), r.survives or r.unseen]
         for r in of
     ]
-    generated = _read("kills.json")[name]["generated"]
-    count, same, rest = generated["count"], generated.get("unchanged", 0), generated["survive"]
+    generated = _read("kills.json")[name]["generated"] or {}
+    count, same, rest = generated.get("count", 0), generated.get("unchanged", 0), generated.get("survive", ())
     excused = "".join(f"\n- {what} ({where}): {why}" for what, where, why in rest)
     noticed = sum(any(r.detected.values()) for r in of)
     head = ["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""]
@@ -194,6 +194,8 @@ def kills(table: Table, name: str) -> str:
         said.append(
             "The judge: calls after which half of the campaigns have rejected the mutant, which runs as a target."
         )
+    if not generated:
+        said.append("Those that are generated of its models are not measured yet.")
     if count:
         said.append(
             f"Of {count} [generated mutants](docs:engines/mutants.md) of the models {count - same - len(rest)} are "
@@ -225,7 +227,7 @@ def kill_totals(table: Table) -> str:
     of: Sequence[Row]
     for name in subsystem.subsystems():
         of = rows(name)
-        generated = _read("kills.json").get(name, {}).get("generated", {})
+        generated = _read("kills.json").get(name, {}).get("generated") or {}
         same, alive = generated.get("unchanged", 0), len(generated.get("survive", ()))
         named.append((_link(name), of, generated.get("count", 0), same, alive))
     whole = [r for _, of, *_ in named for r in of]

@@ -15,7 +15,7 @@ from icontract import ensure
 
 from kafkaspec.contract.codec import is_named_tuple
 from kafkaspec.contract.machine import Condition, Machine, Operation, Outside, Step
-from kafkaspec.contract.subsystem import Subsystem, subsystems
+from kafkaspec.contract.subsystem import Subsystem, answered, subsystems
 from kafkaspec.lockstep.walk import draw, draw_init
 
 SEEDS, STEPS, TRIED = 80, 80, 30_000
@@ -158,7 +158,13 @@ EXCEPT = {
 }
 
 
-@pytest.mark.parametrize("subsystem", subsystems().values(), ids=lambda s: s.name)
+def test_only_of_protocols_there_are_no_operations() -> None:
+    assert {
+        n for n, s in subsystems().items() if not s.spec.machine.operations
+    } == subsystems().keys() - answered().keys()
+
+
+@pytest.mark.parametrize("subsystem", answered().values(), ids=lambda s: s.name)
 def test_every_contract_can_fail(subsystem: Subsystem) -> None:
     seeds = range(MORE_SEEDS.get(subsystem.name, SEEDS))
     assert hollow(subsystem.spec.machine, seeds) == [*EXCEPT.get(subsystem.name, ())]

@@ -25,7 +25,7 @@ TITLE = "Replicas of a partition"
 
 LOGS_AT_REST = {
     "model": "a predicate over logs at rest: what makes it true is the model of replication's affair",
-    "proof": "a predicate over logs at rest: that replicas agree below the high watermark is proved of models/examples/"
+    "proof": "a predicate over logs at rest: that replicas agree below the high watermark is proved of models/storage/"
     "replication.py",
 }
 

@@ -194,6 +194,8 @@ def test_ours_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
 ERRORS: list[tuple[list[str], str]] = [
     (["--target", SOUND, "leader_epoch"], "unknown subsystem 'leader_epoch'; did you mean 'leader_epochs'?"),
     (["--target", SOUND, "timeline"], "Leader epochs in Python does not offer timeline (it offers: leader_epochs)"),
+    (["--target", SOUND, "replicas"], "replicas is a rule of the audit: no component answers for it (audit asks it"),
+    (["--target", SOUND, "replication"], "replication is a protocol between brokers: no component answers for it ("),
     (["--target", SOUND, "--examples", "0"], "invalid value for '--examples': "),
     (["--target", SOUND, "--time", "inf"], "--time inf: not a number of seconds"),
     (["--target", SOUND, "--timeout", "inf"], "--timeout inf: not a number of seconds"),

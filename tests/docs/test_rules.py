@@ -40,7 +40,7 @@ def test_the_place_that_is_named_is_the_function_s(rules: ModuleType, name: str)
         rules.rules(name),
         re.MULTILINE | re.DOTALL,
     )
-    assert shown
+    assert bool(shown) == bool(find(name).spec.machine.operations), "a protocol's rules are stated by its models"
     assert len({(file, line) for file, line, _ in shown}) == len(shown), "a function stands twice on the page"
     for file, line, code in shown:
         (node,) = ast.parse(code).body

@@ -19,7 +19,7 @@ from kafkaspec.explore.packing import Form, Packing, used_bits
 from kafkaspec.explore.program import Program
 from kafkaspec.language import Model, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.models.examples.two_phase import TwoPhase
 from tests.explore.test_liveness import Idle, Lock, Strong, StrongForAnybody, Unfinished
 from tests.explore.test_symmetry import Tangle

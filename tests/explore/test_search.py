@@ -43,9 +43,9 @@ from kafkaspec.language import (
     witness,
 )
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.models.examples import cleaner_anchor, replication
+from kafkaspec.models.examples import cleaner_anchor, replication_anchor
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from tests import modules
 from tests.explore.test_liveness import Lock
 
@@ -79,7 +79,7 @@ def test_counts_do_not_depend_on_the_layout(usable: int, exact: int, words: int)
     "entry",
     [
         pytest.param(c, marks=pytest.mark.deep if c.distinct > 1_000_000 else ())
-        for c in (*cleaner_anchor.MODELS, *replication.MODELS)
+        for c in (*cleaner_anchor.MODELS, *replication_anchor.MODELS)
     ],
     ids=lambda c: f"{c.distinct}",
 )

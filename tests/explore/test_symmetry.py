@@ -17,7 +17,7 @@ from kafkaspec.explore.symmetry import neighbour_swaps
 from kafkaspec.language import Bounded, Model, NonEmpty, Sort, action, initial, invariant, load, require
 from kafkaspec.language.concrete import Concrete, State
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.models.examples.two_phase import TwoPhase
 
 

@@ -10,7 +10,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.explore.walk import LONGEST, PARTIES, WALKERS, Schedule, walk
 from kafkaspec.language import Model, Range, action, initial, invariant, load, refines, require
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.report.describe import describe
 from tests.explore.test_search import Beyond, Low, Overflowing, Steps, follow
 from tests.explore.test_unchecked import UNSEEN, Shown

@@ -16,7 +16,7 @@ from kafkaspec.explore.engine import explore
 from kafkaspec.export import from_itf, itf
 from kafkaspec.language import LoadedModel, Model, Trace, TraceStep, load
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from tests.export.everything import Everything
 from tests.export.further import Letters, Lines
 

@@ -17,7 +17,7 @@ import pytest
 
 from kafkaspec.audit.engine import audit
 from kafkaspec.audit.recorded import recorded
-from kafkaspec.contract.subsystem import subsystems
+from kafkaspec.contract.subsystem import answered
 from kafkaspec.errors import UserError
 from kafkaspec.fleet import judge as fleet
 from kafkaspec.fleet.audit import on
@@ -223,12 +223,12 @@ sys.path.insert(0, "./kafkaspec.zip")  # as Spark's workers name it
 from pathlib import Path
 import kafkaspec
 from kafkaspec.audit.engine import audit
-from kafkaspec.contract.subsystem import components, subsystems
+from kafkaspec.contract.subsystem import answered
 from kafkaspec.fleet.campaign import campaign
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.result import Job
 assert "kafkaspec.zip" in kafkaspec.__file__, kafkaspec.__file__
-for s in subsystems().values():
+for s in answered().values():
     print(s.name, campaign(s, seeds=range(1), steps=3, out=Path(s.name), master=None).failing)
 print(judge(Job("leader_epochs", sys.argv[1], timeout_s=30.0), examples=3).tally.histories)
 print(audit([Path(sys.argv[2])]).verdict)
@@ -245,7 +245,7 @@ def test_the_shipped_package_is_whole(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     *walked, judged, audited = done.stdout.splitlines()
-    assert walked == [f"{name} 0" for name in subsystems()]
+    assert walked == [f"{name} 0" for name in answered()]
     assert (judged, audited) == ("3", "sound")
 
 

@@ -21,7 +21,7 @@ import pytest
 from kafkaspec.contract.codec import camel, encode
 from kafkaspec.contract.history import read
 from kafkaspec.contract.machine import Machine, Operation, Refused, Step
-from kafkaspec.contract.subsystem import Subsystem, find, subsystems
+from kafkaspec.contract.subsystem import Subsystem, answered, find, subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.judge import check as judging
 from kafkaspec.judge import trace
@@ -36,7 +36,7 @@ from tests.lockstep import toy
 
 LONGEST_TEXT = 20_000
 """Characters that a verdict takes in a terminal."""
-SUBSYSTEMS = [pytest.param(s, id=name) for name, s in subsystems().items()]
+SUBSYSTEMS = [pytest.param(s, id=name) for name, s in answered().items()]
 
 
 class CallCounter:

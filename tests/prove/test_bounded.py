@@ -12,7 +12,7 @@ from kafkaspec.explore.engine import explore
 from kafkaspec.language import load
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.prove.bounded import bounded
 from kafkaspec.prove.engine import prove
 from kafkaspec.report.describe import describe

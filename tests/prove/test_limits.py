@@ -10,7 +10,7 @@ import z3
 
 from kafkaspec.explore import engine as explore
 from kafkaspec.language import load
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.prove import counterexample, solver
 from kafkaspec.prove.engine import prove
 from kafkaspec.prove.obligations import of_action

@@ -10,8 +10,8 @@ import pytest
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, load
 from kafkaspec.models.examples.cleaner_anchor import CleanerAnchor
-from kafkaspec.models.examples.replication import Replication
-from kafkaspec.proofs.examples import cleaner_anchor, replication
+from kafkaspec.models.examples.replication_anchor import Replication
+from kafkaspec.proofs.examples import cleaner_anchor, replication_anchor
 from kafkaspec.prove import obligations
 from kafkaspec.prove.engine import Obligation, ProofResult, prove
 from kafkaspec.prove.proof import Proof
@@ -31,7 +31,7 @@ def without(model: LoadedModel, action: str, guard: int) -> LoadedModel:
 
 @pytest.mark.deep
 def test_fenced_replication_is_proved_for_every_size() -> None:
-    proof, users = replication.PROOFS
+    proof, users = replication_anchor.PROOFS
     assert users.run().complete
     p = proof.run()
     assert p.complete, p.summary()

@@ -19,7 +19,7 @@ from kafkaspec.language.defined import defined
 from kafkaspec.language.expr import bound, node, or_
 from kafkaspec.language.types import BOOL
 from kafkaspec.models.controller.timeline import Tiers
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.models.management.cleaner import Cleaner
 from kafkaspec.prove.counterexample import plain, show
 from kafkaspec.prove.reading import Reading, World

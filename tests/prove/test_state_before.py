@@ -9,7 +9,7 @@ import z3
 
 from kafkaspec.language import LoadedModel, Model, load
 from kafkaspec.models.controller.timeline import Tiers
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.models.management.cleaner import Cleaner
 from kafkaspec.models.storage.producer_state import Log
 from kafkaspec.prove import obligations

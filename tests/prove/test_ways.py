@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kafkaspec.language import LoadedModel, load
-from kafkaspec.models.examples.replication import Replication
+from kafkaspec.models.examples.replication_anchor import Replication
 from kafkaspec.models.management.cleaner import Cleaner
 from kafkaspec.prove import ways
 from kafkaspec.prove.engine import ProofResult, prove
 from kafkaspec.prove.obligations import of_action
 from kafkaspec.prove.solver import Budget
-from tests.examples.test_replication import CommitsAlone, NobodyLooksBack, ReadsBeyond
+from tests.examples.test_replication_anchor import CommitsAlone, NobodyLooksBack, ReadsBeyond
 from tests.language.texts import model
 from tests.management.test_cleaner_refines import (
     ANewLogIsDirty,

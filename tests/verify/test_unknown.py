@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from kafkaspec.cli import verify as command
-from kafkaspec.contract.subsystem import find
+from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.lockstep import walk
-from kafkaspec.verify.engine import established
+from kafkaspec.verify.engine import established, units
 from kafkaspec.verify.row import Row, Unit
 
 HOLDS = Row("toy", "clauses", "complete", "", 0.1)
@@ -33,6 +33,17 @@ def test_a_recording_that_is_not_there_is_red(monkeypatch: pytest.MonkeyPatch) -
     (row,) = established(Unit("leader_epochs", "recordings", 0), 1)[1]
     assert (row.ok, row.could_judge) == (False, False)
     assert row.why.startswith("recording gone.ndjson is not there")
+
+
+def test_operations_that_nobody_answers_for_are_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Subsystem, "pairs", lambda _: [])
+    (unit,) = units(["replicas"], "impl against spec")
+    (row,) = established(unit, 1)[1]
+    assert (row.ok, row.could_judge, row.why) == (False, False, "there is neither impl nor audit")
+
+
+def test_a_protocol_has_no_operation_to_walk() -> None:
+    assert {u.check for u in units(["replication"])} == {"clauses", "models", "proofs"}
 
 
 def test_an_operation_that_no_walk_calls_is_red(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,9 +125,9 @@ def _component(name: str) -> Subsystem:
     """The subsystem of that name; UserError if there is none, or no component answers for it."""
     s = find(name)
     if not s.is_component:
-        raise UserError(
-            f"{name} is a rule of the audit: no component answers for it (audit asks it of log directories)"
-        )
+        what = "a protocol between brokers" if s.is_protocol else "a rule of the audit"
+        instead = "explore and prove ask its models" if s.is_protocol else "audit asks it of log directories"
+        raise UserError(f"{name} is {what}: no component answers for it ({instead})")
     return s
 
 

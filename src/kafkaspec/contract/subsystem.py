@@ -90,13 +90,19 @@ class Subsystem:
 
     @property
     def is_component(self) -> bool:
-        """It has an implementation, beside which another can be judged; else it is a rule of the audit."""
+        """It has an implementation, beside which another can be judged; else it is a rule of the audit, or a
+        protocol."""
         return (self.folder / "impl" / self.area / f"{self.name}.py").is_file()
 
     @property
     def is_audited(self) -> bool:
         """The audit has rules of its own for it."""
         return (self.folder / "audits" / self.area / f"{self.name}.py").is_file()
+
+    @property
+    def is_protocol(self) -> bool:
+        """Nobody answers for it: it is models and proofs, and no operation can be asked."""
+        return not self.is_component and not self.is_audited
 
     def pairs(self) -> list[Pair]:
         """Each machine of the spec with what answers to it: the implementation, the audit's rules, or both. Raises
@@ -257,8 +263,14 @@ def subsystems() -> dict[str, Subsystem]:
 
 
 def components() -> dict[str, Subsystem]:
-    """Those with an implementation, beside which another can be judged: all but the rules of the audit."""
+    """Those with an implementation, beside which another can be judged: all but the rules of the audit and the
+    protocols."""
     return {name: s for name, s in subsystems().items() if s.is_component}
+
+
+def answered() -> dict[str, Subsystem]:
+    """Those for which something answers, an implementation or the audit: all but the protocols."""
+    return {name: s for name, s in subsystems().items() if not s.is_protocol}
 
 
 def find(name: str) -> Subsystem:

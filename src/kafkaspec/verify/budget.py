@@ -26,6 +26,10 @@ MORE: Mapping[str, tuple[Mapping[str, int], str]] = {
         "two threads, pauses that nest, and a checkpoint that may fail",
     ),
     "producer_state": ({TRANSITIONS: 7_000_000}, "sequences wrap, and a window of five batches is remembered"),
+    "replication": (
+        {TRANSITIONS: 5_500_000},
+        "the largest published configuration, and three replicas whose logs diverge",
+    ),
 }
 """The subsystems that may cost more, and why."""
 

@@ -9,7 +9,7 @@ import pytest
 from kafkaspec.explore.engine import explore
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.models.examples.replication import CommittedLog, Offset, RealEpoch, Replica, Replication
+from kafkaspec.models.examples.replication_anchor import CommittedLog, Offset, RealEpoch, Replica, Replication
 
 SIZES: dict[str, int | bool] = {"Replica": 2, "L": 2, "E": 3, "FENCED": True}
 

@@ -3,7 +3,7 @@ fenced by the leader's epoch (KIP-320)."""
 
 from __future__ import annotations
 
-from kafkaspec.models.examples.replication import CommittedLog, Replication
+from kafkaspec.models.examples.replication_anchor import CommittedLog, Replication
 from kafkaspec.prove.proof import Proof
 
 PROOFS = [

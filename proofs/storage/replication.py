@@ -1,0 +1,33 @@
+"""For any number of replicas, offsets, records and epochs, of the protocol since KIP-320: no committed record is lost,
+replicas agree below their high watermarks, and what users see is one log that only grows."""
+
+from __future__ import annotations
+
+from kafkaspec.models.storage.replication import KIP_320, CommittedLog, Released
+from kafkaspec.prove.proof import Proof
+
+FOLLOWERS_HAVE = (
+    "hw_is_committed",
+    "known_isr_has_visible",
+    "known_isr_is_as_far",
+    "later_isr_has_earlier_commits",
+    "leader_has_what_was_committed",
+)
+IN_SYNC_HAVE = ("hw_is_committed", "isr_is_as_far", "leader_has_what_was_committed", "no_committed_record_is_lost")
+
+PROOFS = [
+    Proof(CommittedLog, explored_at={"Replica": 2, "L": 2, "R": 2, "E": 2}),
+    Proof(
+        Released,
+        timeout_s=60,
+        fixed=KIP_320,
+        explored_at={"Replica": 2, "L": 2, "R": 2, "E": 3},
+        begins_with={
+            "weak_isr": ("weak_isr", *FOLLOWERS_HAVE),
+            "known_isr_has_visible": FOLLOWERS_HAVE,
+            "strong_isr": ("strong_isr", *IN_SYNC_HAVE),
+            "no_committed_record_is_lost": IN_SYNC_HAVE,
+        },
+        note="of the generations before it the explorer shows that the claims are false",
+    ),
+]

@@ -1,0 +1,387 @@
+"""Faults of the replication protocol. Those with a ticket were Kafka's."""
+
+# mypy: disable-error-code="operator, index, arg-type, assignment, union-attr"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkaspec.language import LoadedModel, action, define, load, require
+from kafkaspec.models.storage import replication as model
+from kafkaspec.models.storage.replication import (
+    BY_EPOCH,
+    BY_RECORD,
+    FENCED,
+    ON_FETCH,
+    L,
+    Offset,
+    RealEpoch,
+    Record,
+    Records,
+    Replica,
+    Request,
+)
+from kafkaspec.mutants.mutant import of_model
+
+Made = Callable[[], LoadedModel]
+
+
+# ---- the controller
+def _elects_anybody() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-1", who="controller")
+        def elect(s, r: Replica) -> None:
+            require(s.elected() != r)
+            s.send(r, s.isr | {r})
+
+    return load(Released)
+
+
+def _from_a_stale_state() -> LoadedModel:
+    """What the leader has changed since the last request is overwritten."""
+
+    class Released(model.Released):
+        @action("RPN-2", who="controller")
+        def controller_shrinks(s, r: Replica) -> None:
+            require(s.elected() == r or r in s.isr)
+            isr = s.requests[len(s.requests) - 1].isr if len(s.requests) > 0 else s.isr
+            s.send(None if s.elected() == r else s.elected(), isr if s.elected() == r and isr == {r} else isr - {r})
+
+    return load(Released)
+
+
+def _a_failed_leader_leads() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-2", who="controller")
+        def controller_shrinks(s, r: Replica) -> None:
+            require(s.elected() == r or r in s.isr)
+            s.send(s.elected(), s.isr if s.isr == {r} else s.isr - {r})
+
+    return load(Released)
+
+
+def _rewrites_a_request() -> LoadedModel:
+    """An election in the epoch that is already there."""
+
+    class Released(model.Released):
+        @action("RPN-1", who="controller")
+        def elect(s, r: Replica) -> None:
+            require(s.elected() != r, r in s.isr)
+            if s.elected() is None and len(s.requests) > 1:
+                s.next.requests = s.requests[: len(s.requests) - 1] + [Request(leader=r, isr=s.isr)]
+            else:
+                s.send(r, s.isr)
+
+    return load(Released)
+
+
+# ---- leaders and followers
+def _hears_of_old_epochs() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-3", who="replica")
+        def become_leader(s, r: Replica, e: RealEpoch) -> None:
+            require(s.epoch[r] != e, e <= len(s.requests), s.requests[e - 1].leader == r)
+            s.next.epoch[r] = e
+            s.next.leader[r] = r
+            s.next.known_isr[r] = s.requests[e - 1].isr
+
+    return load(Released)
+
+
+def _truncates_to_high_watermark() -> LoadedModel:
+    class Released(model.Released):
+        @define
+        def truncation_offset(s, f: Replica, r: Replica) -> Offset:
+            return s.hw[f] if BY_RECORD or BY_EPOCH else s.last_match(f, r)
+
+    return load(Released)
+
+
+def _truncates_by_offset() -> LoadedModel:
+    """The answer has no epoch, only an end offset."""
+
+    class Released(model.Released):
+        @define
+        def truncation_offset(s, f: Replica, r: Replica) -> Offset:
+            return min(len(s.log[f]), s.end_of_last_epoch(f, r)) if BY_RECORD or BY_EPOCH else s.hw[f]
+
+    return load(Released)
+
+
+def _keeps_its_log_if_the_leader_is_the_same() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-3", "RPN-6", "RPN-18", who="replica")
+        def become_follower(s, f: Replica, r: Replica, e: RealEpoch) -> None:
+            require(f != r, s.epoch[f] < e, e <= len(s.requests), s.requests[e - 1].leader == r)
+            require(s.leader[r] == r and s.epoch[r] == e)
+            if s.leader[f] != r:
+                s.truncate_to(f, s.truncation_offset(f, r))
+            s.next.epoch[f] = e
+            s.next.leader[f] = r
+            s.next.known_isr[f] = s.requests[e - 1].isr
+
+    return load(Released)
+
+
+def _truncates_to_any_leaders_log() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-3", "RPN-6", "RPN-18", who="replica")
+        def become_follower(s, f: Replica, r: Replica, e: RealEpoch) -> None:
+            require(f != r, s.epoch[f] < e, e <= len(s.requests), s.requests[e - 1].leader == r)
+            s.truncate_to(f, s.truncation_offset(f, r))
+            s.next.epoch[f] = e
+            s.next.leader[f] = r
+            s.next.known_isr[f] = s.requests[e - 1].isr
+
+    return load(Released)
+
+
+def _unfenced() -> LoadedModel:
+    class Released(model.Released):
+        @define
+        def follows(s, f: Replica, r: Replica) -> bool:
+            return s.leader[r] == r and s.leader[f] == r and (FENCED or s.epoch[f] == s.epoch[r])
+
+    return load(Released)
+
+
+def _writes_with_the_last_epoch() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-8", who="leader")
+        def write(s, r: Replica) -> None:
+            require(s.leader[r] == r, len(s.log[r]) < L, s.written < model.R)
+            e = s.log[r][len(s.log[r]) - 1].epoch if len(s.log[r]) > 0 else s.epoch[r]
+            s.next.log[r] = s.log[r] + [Record(number=s.written + 1, epoch=e)]
+            s.next.written = s.written + 1
+
+    return load(Released)
+
+
+def _shows_what_it_fetches() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-9", "RPN-18", who="follower")
+        def fetch(s, f: Replica, r: Replica) -> None:
+            n = len(s.log[f])
+            require(f != r, s.follows(f, r), n < len(s.log[r]), not ON_FETCH)
+            s.next.log[f] = s.log[f] + [s.log[r][n]]
+            s.next.hw[f] = n + 1
+
+    return load(Released)
+
+
+def _learns_no_high_watermark() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-7", "RPN-9", "RPN-18", who="follower", fair="weak", per=("f",))
+        def fetch(s, f: Replica, r: Replica) -> None:
+            n = len(s.log[f])
+            require(f != r, s.follows(f, r), n < len(s.log[r]), not ON_FETCH)
+            s.next.log[f] = s.log[f] + [s.log[r][n]]
+
+    return load(Released)
+
+
+def _commits_alone() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-9", who="leader")
+        def increment_hw(s, r: Replica) -> None:
+            require(s.leader[r] == r, s.hw[r] < len(s.log[r]))
+            s.next.hw[r] = s.hw[r] + 1
+            if s.hw[r] == len(s.committed):
+                s.next.committed = s.committed + [s.log[r][s.hw[r]]]
+                s.next.committed_in = s.committed_in + [s.epoch[r]]
+
+    return load(Released)
+
+
+def _nobody_has_to_fetch() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-9", "RPN-18", who="follower")
+        def fetch(s, f: Replica, r: Replica) -> None:
+            n = len(s.log[f])
+            require(f != r, s.follows(f, r), n < len(s.log[r]), not ON_FETCH)
+            s.next.log[f] = s.log[f] + [s.log[r][n]]
+            s.next.hw[f] = min(s.hw[r], n + 1)
+
+    return load(Released)
+
+
+# ---- the in-sync replicas
+def _deposed_leaders_are_heard() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-10", who="leader")
+        def shrink(s, r: Replica, f: Replica) -> None:
+            require(s.leader[r] == r, f in s.known_isr[r], f != r, not s.has_below(f, r, len(s.log[r])))
+            s.next.isr = s.known_isr[r] - {f}
+            s.next.known_isr[r] = s.known_isr[r] - {f}
+
+    return load(Released)
+
+
+def _expands_early() -> LoadedModel:
+    class Released(model.Released):
+        @action("RPN-11", who="leader")
+        def expand(s, r: Replica, f: Replica) -> None:
+            require(s.leads(r), f not in s.known_isr[r], s.has_below(f, r, s.hw[r]))
+            s.next.isr = s.known_isr[r] | {f}
+            s.next.known_isr[r] = s.known_isr[r] | {f}
+
+    return load(Released)
+
+
+def _of_an_earlier_life() -> LoadedModel:
+    """What a follower had before it came back with an empty disk counts."""
+
+    class Released(model.Released):
+        @action("RPN-11", who="leader")
+        def expand(s, r: Replica, f: Replica) -> None:
+            require(s.leads(r), f not in s.known_isr[r], s.follows(f, r))
+            require(s.hw[r] == len(s.log[r]) or s.log[r][s.hw[r]].epoch == s.epoch[r])
+            s.next.isr = s.known_isr[r] | {f}
+            s.next.known_isr[r] = s.known_isr[r] | {f}
+
+    return load(Released)
+
+
+# ---- today's fetch and consumer
+def _takes_the_mark_of_what_diverges() -> LoadedModel:
+    """The answer's high watermark is taken over before the truncation."""
+
+    class Fetching(model.Fetching):
+        @action("RPN-15", who="follower")
+        def fetch(s, f: Replica, r: Replica) -> None:
+            require(f != r, s.follows(f, r))
+            if s.diverges(s.log[f], r):
+                s.next.hw[f] = min(s.hw[r], len(s.log[f]))
+            else:
+                if len(s.log[f]) < len(s.log[r]):
+                    s.next.log[f] = s.log[f] + [s.log[r][len(s.log[f])]]
+                s.next.hw[f] = min(s.hw[r], min(len(s.log[f]) + 1, len(s.log[r])))
+                s.next.fetched[f] = len(s.log[f])
+
+    return load(Fetching)
+
+
+def _never_diverges() -> LoadedModel:
+    class Fetching(model.Fetching):
+        @define
+        def diverges(s, q: Records, r: Replica) -> bool:
+            return len(q) > len(s.log[r])
+
+    return load(Fetching)
+
+
+def _diverges_by_offset() -> LoadedModel:
+    class Fetching(model.Fetching):
+        @define
+        def diverges(s, q: Records, r: Replica) -> bool:
+            return s.end_of(s.log[r], s.last_epoch(q, len(q))) < len(q)
+
+    return load(Fetching)
+
+
+def _counts_what_it_did_not_check() -> LoadedModel:
+    class Fetching(model.Fetching):
+        @define
+        def acknowledged(s, f: Replica, r: Replica) -> Offset:
+            return len(s.log[f])
+
+    return load(Fetching)
+
+
+def _never_validates() -> LoadedModel:
+    class Fetching(model.Fetching):
+        @action("RPN-16", who="consumer")
+        def validate(s, r: Replica) -> None:
+            require(s.leader[r] == r, s.heard < s.epoch[r])
+            s.next.heard = s.epoch[r]
+
+    return load(Fetching)
+
+
+def _unclean_keeps_the_in_sync_replicas() -> LoadedModel:
+    class Fetching(model.Fetching):
+        @action("RPN-1", "RPN-17", who="controller")
+        def elect(s, r: Replica) -> None:
+            require(s.elected() != r, r in s.isr or model.UNCLEAN)
+            s.send(r, s.isr)
+
+    return load(Fetching)
+
+
+# ---- what users see
+def _forgets_a_record() -> LoadedModel:
+    class CommittedLog(model.CommittedLog):
+        @action("RPN-12", who="leader")
+        def commit(s, r: Replica, x: Record) -> None:
+            require(len(s.committed) < L, all(y.epoch <= x.epoch for y in s.sees[r]))
+            s.next.committed = s.sees[r] + [x]
+            s.next.sees[r] = s.sees[r] + [x]
+
+    return load(CommittedLog)
+
+
+MUTANTS = [
+    of_model("elects anybody", "RPN-1", "a leader that is not in sync", _elects_anybody, "KAFKA-13162"),
+    of_model(
+        "from a stale state",
+        "RPN-2",
+        "a change of the in-sync replicas is overwritten by one that did not see it",
+        _from_a_stale_state,
+        "KAFKA-13173",
+    ),
+    of_model("a failed leader leads", "RPN-2", "it is no member, and leads", _a_failed_leader_leads, "KAFKA-18106"),
+    of_model("rewrites a request", "RPN-1 RPN-3", "two elections of one epoch", _rewrites_a_request),
+    of_model("hears of old epochs", "RPN-3", "a replica goes back to an epoch", _hears_of_old_epochs),
+    of_model(
+        "truncates to high watermark",
+        "RPN-6 RPN-14",
+        "what the next leader had committed is cut off",
+        _truncates_to_high_watermark,
+        "KIP-101",
+    ),
+    of_model(
+        "an end without its epoch", "RPN-6 RPN-13", "the divergent tail stays", _truncates_by_offset, "KAFKA-6361"
+    ),
+    of_model(
+        "the same leader again",
+        "RPN-6",
+        "who missed another leader's term keeps its tail",
+        _keeps_its_log_if_the_leader_is_the_same,
+        "KAFKA-7164",
+    ),
+    of_model("any leader's log", "RPN-18", "a leader of another epoch may yet truncate", _truncates_to_any_leaders_log),
+    of_model("not fenced", "RPN-18 RPN-14", "a deposed leader commits", _unfenced, "KIP-320"),
+    of_model("writes with the last epoch", "RPN-8", "not with its own", _writes_with_the_last_epoch),
+    of_model("shows what it fetches", "RPN-9 RPN-12", "a follower's mark is its end", _shows_what_it_fetches),
+    of_model("learns no high watermark", "RPN-9", "a follower keeps the mark that it had", _learns_no_high_watermark),
+    of_model("commits alone", "RPN-9 RPN-13 RPN-14", "a leader waits for nobody", _commits_alone),
+    of_model("nobody has to fetch", "RPN-19", "a follower that could fetch waits forever", _nobody_has_to_fetch),
+    of_model("deposed leaders are heard", "RPN-10", "the controller takes any epoch", _deposed_leaders_are_heard),
+    of_model(
+        "expands early", "RPN-11", "the new leader does not know yet what is committed", _expands_early, "KAFKA-7128"
+    ),
+    of_model("of an earlier life", "RPN-11", "an empty disk joins", _of_an_earlier_life, "KAFKA-14617"),
+    of_model(
+        "takes the mark of what diverges",
+        "RPN-15",
+        "the mark rises over records that are cut off next",
+        _takes_the_mark_of_what_diverges,
+        "KAFKA-14704",
+    ),
+    of_model("never diverges", "RPN-15", "the leader does not look at the last epoch", _never_diverges),
+    of_model("diverges by offset", "RPN-15", "the leader looks at the end of the epoch alone", _diverges_by_offset),
+    of_model(
+        "counts the length", "RPN-15", "the leader takes a log's length for its own", _counts_what_it_did_not_check
+    ),
+    of_model("never validates", "RPN-16", "a consumer reads on in another log", _never_validates),
+    of_model("unclean, and all in sync", "RPN-17", "the others stay in sync", _unclean_keeps_the_in_sync_replicas),
+    of_model("forgets a record", "RPN-12", "a leader commits over what another committed", _forgets_a_record),
+]
+RARE = MUTANTS
+"""None of them shows in fewer than two steps of several brokers."""
+BESIDE_THE_END = "the other log has a record there and this one none: they are not the same"
+SURVIVORS = {
+    "Released.elect: guard 1, off by one": "before the first request it reads one that is not there, and has no leader",
+    "Released.become_follower: guard 6, off by one (2)": BESIDE_THE_END,
+    "Released.become_follower: guard 6, off by one (3)": BESIDE_THE_END,
+}
