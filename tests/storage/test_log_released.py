@@ -7,7 +7,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from kafkaspec.contract.history import parse
+from kafkaspec.contract.history import Record, parse
+from kafkaspec.contract.machine import Step
 from kafkaspec.judge.check import check
 from kafkaspec.spec.storage import log_released
 from kafkaspec.spec.storage.log import machine
@@ -90,7 +91,7 @@ def test_a_release_has_the_deviations_of_its_own() -> None:
     assert of["2.8.2"] == {f"LOG-D{n}" for n in range(2, 17)}
 
 
-def snapshots(call: str, *offsets: int) -> dict[str, object]:
+def snapshots(call: str, *offsets: int) -> Record:
     """A call, behind which the snapshots are looked at."""
     (record,) = parse(f"init\n{call}", "call").records[1:]
     return {**record, "state": {"snapshots": list(offsets)}}
@@ -108,8 +109,8 @@ def test_the_snapshot_of_a_segment_goes_later_by_its_offset_whoever_has_taken_it
         snapshots("advance ms=59999", 1),
     ]
 
-    def asked(*more: dict[str, object], release: str) -> tuple[str, int | None, list[str]]:
-        records = [{"op": "init", "args": {}}, *calls, *more]
+    def asked(*more: Record, release: str) -> tuple[str, int | None, list[str]]:
+        records: list[Record] = [{"op": "init", "args": {}}, *calls, *more]
         verdict = check(machine, [orjson.dumps({"i": i, **r}) for i, r in enumerate(records)], release=release)
         return verdict.verdict, verdict.step, [*verdict.deviations]
 
@@ -147,10 +148,12 @@ def test_a_log_that_leaves_is_compared_with_what_the_line_shows_whichever_deviat
     for i, record in enumerate(parse("\n".join(("init", *calls)), "calls").records[1:], 1):
         op = machine.find(record["op"])
         arguments = {**op.defaults, **{op.parameters[k]: v for k, v in record["args"].items()}}
-        after = machine.apply(state, op.name, arguments).state
-        ghost, state = log_released._advance(ghost, state, op.name, arguments, after), after
+        step = machine.apply(state, op.name, arguments)
+        assert isinstance(step, Step)
+        ghost, state = log_released._advance(ghost, state, op.name, arguments, step.state), step.state
+        assert ghost.state is not None
         shown = {"result": ghost.result, "state": machine.observe(ghost.state)}
         lines.append(orjson.dumps({"i": i, **record, **shown}))
-    assert (ghost.causes, ghost.left, ghost.known) == ({"LOG-D4", "LOG-D11"}, True, False)
+    assert ({*ghost.causes}, ghost.left, ghost.known) == ({"LOG-D4", "LOG-D11"}, True, False)
     verdict = check(machine, lines, release="2.8.2")
     assert (verdict.verdict, [*verdict.deviations]) == ("accepted", ["LOG-D4", "LOG-D11"])
