@@ -34,6 +34,8 @@ FAILURES = f"{CHAPTER}, 'Failure modes, edge cases & recovery'"
 
 OFFSET_ENTRY, TIME_ENTRY = 8, 12
 """Bytes of an index entry."""
+MOST_RECORDS = 1000
+"""Records of a batch that are asked for: whoever makes a file writes each."""
 OVERHEAD = fmt.OVERHEAD
 """Bytes of a batch before its records."""
 MARKER_KEY, MARKER_VALUE = 4, 6

@@ -28,6 +28,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 from kafkaspec.spec.common.remembered import remembered
+from kafkaspec.spec.common.segment_contents import MOST_RECORDS
 
 PREFIX = "LDR"
 TITLE = "Loading a log after a stop"
@@ -130,16 +131,16 @@ class Directory:
                 "*.cleaned": ("LDR-1", "LDR-14"),
                 "*.swap": ("LDR-4", "LDR-2", "LDR-3", "LDR-14"),
                 "*.snapshot": ("LDR-13", "LDR-8", "LDR-9"),
-                "leader-epoch-checkpoint": ("LDR-12", "LDR-8", "LDR-7", "LDR-6", "LDR-9"),
-                "*.log": ("LDR-7", "LDR-6", "LDR-9", "LDR-10", "LDR-3", "LDR-15", "LDR-21", "LDR-22", "LDR-18"),
-                "*index": ("LDR-5", "LDR-6", "LDR-9", "LDR-10"),
+                "leader-epoch-checkpoint": ("LDR-12", "LDR-8", "LDR-7", "LDR-6", "LDR-9", "LDR-23"),
+                "*.log": (
+                    *("LDR-7", "LDR-6", "LDR-9", "LDR-10", "LDR-3", "LDR-15"),
+                    *("LDR-20", "LDR-21", "LDR-22", "LDR-18"),
+                ),
+                "*index": ("LDR-5", "LDR-6", "LDR-9", "LDR-10", "LDR-21", "LDR-22"),
             },
         ),
     ]
     """a .log, the entries of the leader epoch checkpoint, or the content of another file"""
-
-
-MOST_RECORDS = 1000
 
 
 def can_be_made(content: Content) -> bool:
@@ -352,7 +353,7 @@ def segments_between(bases: Sequence[int], start: int, end: int) -> list[int]:
     return [b for b in sorted(bases) if floor <= b < end]
 
 
-@states("LDR-20")
+@states("LDR-20", "LDR-21")
 def overflows(base: int, batch: Batch) -> bool:
     """Whether no index of a segment that begins there can have the batch."""
     return batch.last - base > INT_MAX
@@ -448,7 +449,7 @@ class Load:
         for end in (LOG, INDEX, TIME_INDEX, TXN_INDEX):
             self.files.pop(name_of(base, end), None)
 
-    @states("LDR-22", "LDR-21", without=ONE_DIRECTORY)
+    @states("LDR-22", "LDR-21", "LDR-20", "LDR-23", without=ONE_DIRECTORY)
     def split(self, base: int) -> None:
         """Put pieces in the place of a segment that overflows.
 
@@ -462,7 +463,7 @@ class Load:
         If no piece has its base offset, the producer snapshot there goes too, if it was there before the load.
         [LocalLog.splitOverflowedSegment and LogLoader.retryOnOffsetOverflow, Kafka 4.3.0]
         """
-        assert base not in self.made, f"LDR-21: the piece from {base} on overflows"
+        assert base not in self.made, f"the piece from {base} on overflows"
         new = pieces(log_of(self.files, base).batches)
         self.made |= new.keys()
         self.retire(base)
@@ -527,6 +528,15 @@ class Load:
                     self.forget(later)
                 return
 
+    @states("LDR-10", without=ONE_DIRECTORY)
+    def begin(self) -> None:
+        """Make the first segment.
+
+        LDR-10: A directory without a segment gets an empty one at the checkpointed log start. [{LOADER}]
+        """
+        self.segments[self.log_start] = LogFile()
+        self.files[name_of(self.log_start, LOG)] = LogFile()
+
     @property
     def end(self) -> int | None:
         return next_offset(max(self.segments), self.segments[max(self.segments)]) if self.segments else None
@@ -551,7 +561,7 @@ class Ends:
 
     log_start: Annotated[int, governs("LDR-11", "LDR-9", "LDR-10")]
     recovery_point: Annotated[int, governs("LDR-11")]
-    log_end: Annotated[int, governs("LDR-11", "LDR-7", "LDR-9")]
+    log_end: Annotated[int, governs("LDR-11", "LDR-7", "LDR-9", "LDR-20")]
 
 
 def begun(files: Mapping[str, Content], point: int, log_start: int, load_class: type[Load] = Load) -> Load:
@@ -575,8 +585,6 @@ def finished(load: Load, clean: bool) -> tuple[Files, Ends]:
     LDR-9: If the log would end below the checkpointed log start, all segments, epochs and snapshots are deleted, and an
     empty log begins at the log start. [{CHAPTER}; {LOADER}]
 
-    LDR-10: A directory without a segment gets an empty one at the checkpointed log start. [{LOADER}]
-
     LDR-11: The log starts at the checkpointed log start or at the first segment, whichever is higher, and ends after
     the last batch. The recovery point is the end after a clean stop, if the log had a segment; otherwise the
     checkpointed one, lowered to the end, but not below the log start. [{CHAPTER}; {LOADER}; KAFKA-10101]
@@ -596,8 +604,7 @@ def finished(load: Load, clean: bool) -> tuple[Files, Ends]:
         end = None
     had_segments = end is not None
     if not load.segments:
-        load.segments[log_start] = LogFile()
-        load.files[name_of(log_start, LOG)] = LogFile()
+        load.begin()
     last = max(load.segments)
     load.files |= {name_of(last, INDEX): "", name_of(last, TIME_INDEX): ""}
     end = log_start if end is None else end

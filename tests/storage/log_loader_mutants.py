@@ -13,7 +13,7 @@ from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.impl.storage import log_loader_driver
 from kafkaspec.impl.storage.log_loader import LoadedOffsets, LogLoader, Replacement
 from kafkaspec.impl.storage.producer_state import ProducerStateManager
-from kafkaspec.impl.storage.segment import CRC_FROM, NoIndexFile, Segment, headers
+from kafkaspec.impl.storage.segment import CRC_FROM, NoIndexFile, OffsetOverflow, Segment, headers
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import log_loader as model
 from kafkaspec.models.storage.log_loader import Doing, N, New, Stage
@@ -143,7 +143,10 @@ def _knows_no_epochs(self: LogLoader, epoch: int, offset: int) -> None:
 def _takes_no_snapshot(self: LogLoader, segment: Segment) -> int:
     producers = ProducerStateManager(self.directory, self.disk)
     self.rebuild(producers, self.log_start, segment.base_offset, clean=False)
-    return segment.recover(impl._Listener(producers), self._assign)
+    try:
+        return segment.recover(impl._Listener(producers), self._assign)
+    except OffsetOverflow as found:
+        raise impl.SegmentOverflow(segment) from found
 
 
 def _log_start_is_no_matter(self: LogLoader) -> LoadedOffsets:

@@ -17,7 +17,15 @@ from kafkaspec.spec.common import producers
 from kafkaspec.spec.common.aborted_transaction import AbortedTransaction
 from kafkaspec.spec.common.kafka import INT_MAX, KAFKA_EXCEPTION, LONG_MAX, NO_TIMESTAMP, STORAGE_EXCEPTION
 from kafkaspec.spec.common.producers import EndedTransaction
-from kafkaspec.spec.common.segment_contents import IndexState, Segment, inactive, indexed, placed, room
+from kafkaspec.spec.common.segment_contents import (
+    MOST_RECORDS,
+    IndexState,
+    Segment,
+    inactive,
+    indexed,
+    placed,
+    room,
+)
 from kafkaspec.spec.storage import producer_state
 from kafkaspec.spec.storage.leader_epochs import Entry, assigned
 from kafkaspec.spec.storage.log_parts import contents
@@ -62,9 +70,6 @@ OUT_OF_SERVICE = Refused("LOG-37", STORAGE_EXCEPTION)
 OTHER_TOPIC = Refused("LOG-45", f"{ERRORS}.InconsistentTopicIdException")
 CORRUPT_END = Refused("LOG-46", f"{ERRORS}.CorruptRecordException")
 BELOW_THE_ACTIVE = Refused("LOG-6", KAFKA_EXCEPTION)
-
-
-MOST_RECORDS = 1000
 
 
 @states(without={"LOG-7": ONE_CALL})
@@ -261,22 +266,20 @@ def is_batch(b: BatchToReplicate) -> bool:
 
 def apart(batches: Sequence[BatchToReplicate]) -> bool:
     """Whether no batch begins within the one before and ends behind it, and one segment can hold them all."""
-    made = [batch_of(b) for b in batches]
-    return max(b.last_offset for b in made) - made[0].base_offset <= INT_MAX and all(
-        x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(made)
+    return max(b.last_offset for b in batches) - batches[0].base_offset <= INT_MAX and all(
+        x.last_offset < y.base_offset or y.last_offset <= x.last_offset for x, y in pairwise(batches)
     )
 
 
 def in_one_segment(log: Log, batches: Sequence[BatchToReplicate]) -> bool:
     """Whether the batches do not begin below an active segment that lies above the log end (LOG-9) and end in it."""
-    ends = [batch_of(b).last_offset for b in batches]
-    return not ends[0] < log.active.base_offset <= ends[-1]
+    return not batches[0].last_offset < log.active.base_offset <= batches[-1].last_offset
 
 
 def is_readable(log: Log, leader_epoch: int, batches: Sequence[BatchToReplicate]) -> bool:
     """Whether batches that are refused for their offsets can be named: Kafka's message has offsets of all that came."""
     taken = list(takewhile(lambda b: b.leader_epoch <= leader_epoch, batches))
-    last = [batch_of(b).last_offset for b in taken]
+    last = [b.last_offset for b in taken]
     in_order = next((n for n in range(1, len(last)) if last[n] <= last[n - 1]), len(taken))
     refused = in_order < len(taken) or batches[0].base_offset < log.log_end
     return not refused or not any(b.damaged for b in batches[in_order:])
@@ -322,9 +325,9 @@ def replicated(
     if id_is_missing(log):
         return Step(log, OUT_OF_SERVICE)
     new: list[Batch] = []
-    room = sum(batch_of(b).size for b in batches) - missing_bytes
-    for b in batches:
-        made = batch_of(b)
+    came = [batch_of(b) for b in batches]
+    room = sum(b.size for b in came) - missing_bytes
+    for b, made in zip(batches, came, strict=True):
         room -= made.size
         if room < 0 or b.leader_epoch > leader_epoch:
             break

@@ -88,6 +88,10 @@ class BatchToReplicate:
     damaged: bool = optional(False)
     log_append_time: bool = optional(False)
 
+    @property
+    def last_offset(self) -> Offset:
+        return self.base_offset + max(len(self.records), 1) - 1
+
 
 def size_of(records: Sequence[KeyValue], control: bool = False) -> int:
     """Bytes of a batch of format 2 with these records, all of one timestamp."""
