@@ -80,11 +80,13 @@ class ReleasedLoad(Load):
 
 class Beside(NamedTuple):
     """A directory in which a segment was not split as it should be, the answer to the call that left it so, and the
-    deviations that were met."""
+    deviations that were met. `left`: the load has failed, or a file is missing that the spec's directory
+    has, so that a later call may be outside the contract here."""
 
     directory: Directory
     answer: Json | Refused
     causes: frozenset[str]
+    left: bool
 
 
 NO_ELEMENT = "java.util.NoSuchElementException"
@@ -102,7 +104,7 @@ def _released(directory: Directory, clean: bool, recovery_point: int, log_start:
 
 def _as_split(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
     """The directory of a loader that splits as the released one does."""
-    if ghost is not None and "LDR-D3" in ghost.causes:
+    if ghost is not None and ghost.left:
         return ghost
     if ghost is None and op != "load":
         return None
@@ -110,8 +112,9 @@ def _as_split(ghost: Any, before: Directory, op: str, arguments: Mapping[str, An
     step = _released(there, **arguments) if op == "load" else _stepped(there, op, arguments)
     if step.state == after and not isinstance(step.result, Refused):
         return None
-    causes |= {"LDR-D3" if isinstance(step.result, Refused) else "LDR-D2"}
-    return Beside(step.state, step.result, causes)
+    failed = isinstance(step.result, Refused)
+    left = failed or not after.files.keys() <= step.state.files.keys()
+    return Beside(step.state, step.result, causes | {"LDR-D3" if failed else "LDR-D2"}, left)
 
 
 def _rewritten(cause: str) -> Callable[..., tuple[Json | Refused, Json]]:
@@ -178,6 +181,7 @@ machine.deviations += [
         fix="Take the old segment away whether the log knows it or not.",
         rewrite=_rewritten("LDR-D2"),
         advance=_as_split,
+        lost=lambda ghost: ghost is not None and ghost.left and "LDR-D3" not in ghost.causes,
     ),
     Deviation(
         id="LDR-D3",

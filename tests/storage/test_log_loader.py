@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 
 from kafkaspec.audit.check import Directory, Log, TopicConfig
@@ -27,6 +28,7 @@ from kafkaspec.impl.storage import log_loader as impl
 from kafkaspec.impl.storage import log_loader_driver
 from kafkaspec.impl.storage.segment import Segment as FileSegment
 from kafkaspec.judge.campaign import replay
+from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.judge.result import Job
 from kafkaspec.lockstep.shrink import shrunk
@@ -35,7 +37,7 @@ from kafkaspec.models.storage.log_loader import MODELS
 from kafkaspec.proofs.storage.log_loader import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import log_loader as spec
-from kafkaspec.spec.storage import log_loader_trial
+from kafkaspec.spec.storage import log_loader_released, log_loader_trial
 from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
 from tests.kafka import command
 from tests.layers import a_row_of_verify, walked
@@ -354,6 +356,47 @@ def test_a_failure_is_made_small_without_a_batch_of_2_to_the_31(monkeypatch: pyt
 
 
 # ---- the released Kafka
+
+BESIDE: list[Record] = [
+    {"op": "load", "args": {"clean": False, "recoveryPoint": 21, "logStart": 0}},
+    {"op": "put", "args": {"file": [name_of(20, LOG), {"batches": [], "torn": True}]}},
+    {"op": "load", "args": {"clean": False, "recoveryPoint": 0, "logStart": 21}},
+    {"op": "writeCleaned", "args": {"new": [0]}},
+    {"op": "replace", "args": {"old": [20], "new": [0], "steps": 4}},
+]
+"""A segment stays beside its pieces (LDR-D2), and is deleted by a load that would leave it if it had been split."""
+
+
+def released() -> list[Record]:
+    """The calls with what Kafka 4.3.0 answers, but for the last one: it finds no old segment, and the spec does."""
+    init = {"files": far_segment(20, (21, 21), (FAR + 500, FAR + 500))}
+    del init["files"][name_of(20, INDEX)]
+    state, ghost = spec.initial(**init), None
+    lines: list[Record] = [{"op": "init", "args": init, "result": None, "state": machine.observe(state)}]
+    for call in BESIDE:
+        op = machine.find(call["op"])
+        arguments = {op.parameters[k]: v for k, v in call["args"].items()}
+        step = machine.apply(state, op.name, arguments)
+        assert not isinstance(step, Outside), step
+        ghost, state = log_loader_released._as_split(ghost, state, op.name, arguments, step.state), step.state
+        assert ghost is not None
+        lines.append({**call, "result": ghost.answer, "state": machine.observe(ghost.directory)})
+    del lines[-1]["result"]
+    return [*lines[:-1], {**lines[-1], "error": {"class": "java.nio.file.NoSuchFileException"}}]
+
+
+def told(lines: list[Record]) -> tuple[str, int | None]:
+    verdict = check(machine, [orjson.dumps({"i": i, **line}) for i, line in enumerate(lines)], release="4.3.0")
+    return verdict.verdict, verdict.step
+
+
+@pytest.mark.clause("LDR-22")
+def test_behind_a_split_that_has_lost_a_file_nothing_is_compared_and_before_it_everything() -> None:
+    lines = released()
+    assert told(lines) == ("accepted", None)
+    for n in (1, 2, 3):
+        files = {name: c for name, c in lines[n]["state"]["files"].items() if name != EPOCHS}
+        assert told([*lines[:n], {**lines[n], "state": {"files": files}}, *lines[n + 1 :]]) == ("rejected", n)
 
 
 def left_overs(draw: random.Random) -> list[Record]:
