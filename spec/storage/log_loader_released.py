@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafkaspec.contract.codec import encode
@@ -24,44 +24,6 @@ from kafkaspec.spec.storage.log_loader import (
 from kafkaspec.spec.storage.log_loader_trial import SPLIT_WHILE_OPENED, SWAPPED, TORN_OVERFLOW
 
 
-class Elsewhere(NamedTuple):
-    """A directory that is not the spec's, and the answer to the call that left it so. `doubtful`: a replacement may
-    have been made whose files are not all there."""
-
-    directory: Directory
-    answer: Json
-    doubtful: bool
-
-
-def _stepped(directory: Directory, op: str, arguments: Mapping[str, Any]) -> Step[Directory]:
-    """The step of the spec, whether the call is within the contract or not."""
-    operation = machine.find(op)
-    return operation.step(directory, operation.call(operation.body, directory, operation.decoded(arguments)))
-
-
-def _as_listed(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
-    """The directory of a loader that renames in the order in which the file system lists the files."""
-    if ghost is None and op != "crashedLoad":
-        return None
-    there = before if ghost is None else ghost.directory
-    if op == "crashedLoad":
-        step: Step[Directory] = interrupted(there, arguments["renames"], arguments["first"])
-    elif op == "drop" and arguments["name"] not in there.files:
-        step = Step(there)
-    else:
-        step = _stepped(there, op, arguments)
-    doubtful = ghost is not None and (ghost.doubtful or any(n.endswith(CLEANED) for n in after.files))
-    if not doubtful and step == _stepped(before, op, arguments):
-        return None
-    return Elsewhere(step.state, step.result, doubtful)
-
-
-def _renames_as_listed(
-    ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
-) -> tuple[Json | Refused, Json]:
-    return (result, observation) if ghost is None else (ghost.answer, machine.observe(ghost.directory))
-
-
 class Unsplit(Exception):
     """A load ends in an exception."""
 
@@ -78,21 +40,26 @@ class ReleasedLoad(Load):
         self.files = there | self.files
 
 
-class Beside(NamedTuple):
-    """A directory in which a segment was not split as it should be, the answer to the call that left it so, and the
-    deviations that were met. `left`: the load has failed, or a file is missing that the spec's directory
-    has, so that a later call may be outside the contract here."""
+class Elsewhere(NamedTuple):
+    """A directory that is not the spec's, the answer to the call that left it so, and the deviations that were met.
+    `lost`: a load has failed, or a replacement may follow of files that are not all there."""
 
     directory: Directory
     answer: Json | Refused
     causes: frozenset[str]
-    left: bool
+    lost: bool
 
 
 NO_ELEMENT = "java.util.NoSuchElementException"
 
 
-def _released(directory: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory]:
+def _stepped(directory: Directory, op: str, arguments: Mapping[str, Any]) -> Step[Directory]:
+    """The step of the spec, whether the call is within the contract or not."""
+    operation = machine.find(op)
+    return operation.step(directory, operation.call(operation.body, directory, operation.decoded(arguments)))
+
+
+def _loaded(directory: Directory, clean: bool, recovery_point: int, log_start: int) -> Step[Directory]:
     """A load of the released Kafka."""
     load = begun(directory.files, recovery_point, log_start, ReleasedLoad)
     try:
@@ -102,32 +69,48 @@ def _released(directory: Directory, clean: bool, recovery_point: int, log_start:
     return Step(Directory(Frozen(files)), encode(ends))
 
 
-def _as_split(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
-    """The directory of a loader that splits as the released one does."""
-    if ghost is not None and ghost.left:
+def _advance(ghost: Any, before: Directory, op: str, arguments: Mapping[str, Any], after: Directory) -> Any:
+    """The directory of a loader that renames in the order in which the file system lists the files, and splits as the
+    released one does."""
+    if ghost is not None and ghost.lost:
         return ghost
-    if ghost is None and op != "load":
+    if ghost is None and op not in ("load", "crashedLoad"):
         return None
     there, causes = (before, frozenset[str]()) if ghost is None else (ghost.directory, ghost.causes)
-    step = _released(there, **arguments) if op == "load" else _stepped(there, op, arguments)
-    if step.state == after and not isinstance(step.result, Refused):
+    if op == "load":
+        step = _loaded(there, **arguments)
+    elif op == "crashedLoad":
+        step = interrupted(there, arguments["renames"], arguments["first"])
+    elif op == "drop" and arguments["name"] not in there.files:
+        step = Step(there)
+    else:
+        step = _stepped(there, op, arguments)
+    if step == _stepped(before, op, arguments):
         return None
     failed = isinstance(step.result, Refused)
-    left = failed or not after.files.keys() <= step.state.files.keys()
-    return Beside(step.state, step.result, causes | {"LDR-D3" if failed else "LDR-D2"}, left)
+    if op in ("load", "crashedLoad") and step != _stepped(there, op, arguments):
+        causes |= {"LDR-D1" if op == "crashedLoad" else "LDR-D3" if failed else "LDR-D2"}
+    replaces = any(n.endswith(CLEANED) for n in after.files)
+    lost = failed or (replaces and not after.files.keys() <= step.state.files.keys())
+    return Elsewhere(step.state, step.result, causes, lost)
 
 
-def _rewritten(cause: str) -> Callable[..., tuple[Json | Refused, Json]]:
-    """What the released Kafka shows where it has met this deviation."""
+def _released(cause: str) -> Any:
+    """What a deviation is made of. Of several that were met each explains what is shown, and one that nothing is
+    compared."""
 
-    def shown(
+    def rewrite(
         ghost: Any, state: Directory, op: str, arguments: Mapping[str, Any], result: Json | Refused, observation: Json
     ) -> tuple[Json | Refused, Json]:
         if ghost is None or cause not in ghost.causes:
             return result, observation
         return ghost.answer, machine.observe(ghost.directory)
 
-    return shown
+    return {
+        "rewrite": rewrite,
+        "advance": _advance,
+        "lost": lambda ghost: ghost is not None and ghost.lost and cause == max(ghost.causes),
+    }
 
 
 machine.deviations += [
@@ -154,9 +137,7 @@ machine.deviations += [
         compaction makes one. So it takes two crashes at their moments, in a log that an old release wrote
         (KAFKA-6264).""",
         fix="Rename in the order of the offsets: what has its name is then below every .swap that is left.",
-        rewrite=_renames_as_listed,
-        advance=_as_listed,
-        lost=lambda ghost: ghost is not None and ghost.doubtful,
+        **_released("LDR-D1"),
     ),
     Deviation(
         id="LDR-D2",
@@ -179,9 +160,7 @@ machine.deviations += [
         unclean stop, if the recovery point is below the first piece. Such a segment comes of an old release
         (KAFKA-6264).""",
         fix="Take the old segment away whether the log knows it or not.",
-        rewrite=_rewritten("LDR-D2"),
-        advance=_as_split,
-        lost=lambda ghost: ghost is not None and ghost.left and "LDR-D3" not in ghost.causes,
+        **_released("LDR-D2"),
     ),
     Deviation(
         id="LDR-D3",
@@ -198,8 +177,6 @@ machine.deviations += [
         effect="""The broker does not start, now or at the next try, until someone cuts the file by hand. It takes a
         log that an old release wrote (KAFKA-6264), and that was the active one when the machine stopped.""",
         fix="Stop at the last batch that is there.",
-        rewrite=_rewritten("LDR-D3"),
-        advance=_as_split,
-        lost=lambda ghost: ghost is not None and "LDR-D3" in ghost.causes,
+        **_released("LDR-D3"),
     ),
 ]

@@ -378,7 +378,7 @@ def released() -> list[Record]:
         arguments = {op.parameters[k]: v for k, v in call["args"].items()}
         step = machine.apply(state, op.name, arguments)
         assert not isinstance(step, Outside), step
-        ghost, state = log_loader_released._as_split(ghost, state, op.name, arguments, step.state), step.state
+        ghost, state = log_loader_released._advance(ghost, state, op.name, arguments, step.state), step.state
         assert ghost is not None
         lines.append({**call, "result": ghost.answer, "state": machine.observe(ghost.directory)})
     del lines[-1]["result"]
