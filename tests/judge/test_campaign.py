@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,13 +25,13 @@ from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge import campaign, judging, result, serve
 from kafkaspec.judge import tour as touring
-from kafkaspec.judge.campaign import judge, replay, too_little
+from kafkaspec.judge.campaign import Block, Blocks, Hear, Judged, here, judge, replay, too_little
 from kafkaspec.judge.check import check
 from kafkaspec.judge.generate import Draws
 from kafkaspec.judge.hypothesis_source import CALL_BYTES
-from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, RELABELLED_EVERY, Session, kind_of
+from kafkaspec.judge.judging import BLOCK, EAGER, HYPOTHESIS_EVERY, RELABELLED_EVERY, Session, in_part, kind_of
 from kafkaspec.judge.result import MIN_CALLS, Job, SubsystemVerdict, Tally
-from kafkaspec.judge.target import Target, TargetTrouble
+from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.judge.tour import Tour, tour
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import ABSENT, Difference
@@ -250,6 +250,24 @@ def test_values_that_are_not_offered_are_not_asked(generator: str) -> None:
     assert (r.verdict, r.why, r.not_called, r.not_offered) == ("accepted", "", (), ())
     assert r.in_part == ("push (value is 0 or 7)", "drain (atMost is 2)")
     assert "offered in part: push (value is 0 or 7), drain (atMost is 2)" in str(describe([r]))
+
+
+def test_a_process_that_offers_something_else_is_trouble() -> None:
+    """Else a verdict would say of all what the first one offers."""
+
+    def shifting(work: Blocks, todo: Iterator[Block], hear: Hear) -> Generator[Judged]:
+        for number, hello, tally in here(work, todo, hear):
+            assert hello is not None
+            yield number, replace(hello, subsystems={"toy": frozenset({"push"})}) if number else hello, tally
+
+    r = judged(Sound, BLOCK + 100, fan=shifting)
+    assert (r.verdict, r.tally.trouble and r.tally.trouble.kind) == ("could not judge", "garbage")
+    assert judged(Sound, BLOCK + 100).verdict == "accepted"
+
+
+def test_of_what_is_offered_in_part_a_few_values_are_shown() -> None:
+    hello = Hello("", "", {}, {"toy": {"push": {"value": [*range(5000)]}, "drain": {}}})
+    assert in_part(hello, "toy") == ["push (value is 0 or 1 or 2 or 3 or 4 or 5 or 6 or 7 or 8 or 9 or 4,990 others)"]
 
 
 def test_what_is_rejected_is_made_small_with_values_that_are_offered() -> None:

@@ -183,6 +183,8 @@ def test_junit_is_what_continuous_integration_reads() -> None:
     assert "--replay out/judge/toy-1.ndjson" in str(failed[0].text)
     assert str(failed[1].text) == "900 calls, 2 of 3 sides of its conditions taken"
     assert [e.tag for e in troubled[0]] == ["error", "system-out"]
+    in_part = replace(results()["rejected target"], not_offered=("pop",), in_part=("push (value is 0)",))
+    assert "; not offered: pop; offered in part: push (value is 0)<" in junit([in_part])
     assert troubled[0][0].get("type") == "hangs"
     assert "it is\ufffd hot\n<b>\ninit\npush value=1" in str(troubled[0][0].text)
 

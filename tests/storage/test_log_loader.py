@@ -290,10 +290,39 @@ def test_after_a_split_segments_are_opened_again_and_a_piece_is_not_recovered() 
     assert load(files)[1]["logEnd"] == FAR + 21
 
 
+@pytest.mark.clause("LDR-22")
+@pytest.mark.parametrize("clean", [False, True])
+@pytest.mark.parametrize("first", [20, 24])
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_a_snapshot_at_the_base_of_what_is_split_goes_or_stays_whatever_follows(
+    clean: bool, first: int, more: int
+) -> None:
+    files = {**without_index(20, (first, 25), (FAR + 30, FAR + 31)), name_of(20, SNAPSHOT): ""}
+    for n in range(more):
+        files |= far_segment((2 + n) * FAR, ((2 + n) * FAR, (2 + n) * FAR))
+    load(files, clean=clean)
+
+
+@pytest.mark.clause("LDR-23")
+@pytest.mark.parametrize("many", [3, 4])
+def test_several_segments_are_split_in_one_load(many: int) -> None:
+    bases = [20 + 3 * n * FAR for n in range(many)]
+    pieces = [piece for base in bases for piece in (base, base + FAR + 30)]
+    for make, clean in ((without_index, True), (far_segment, False)):
+        files: dict[str, Any] = {}
+        for base in bases:
+            files |= make(base, (base, base + 1), (base + FAR + 30, base + FAR + 31))
+        assert load(files, clean=clean)[0] == logs(*pieces)
+
+
 class CopiesTheSegment(impl.LogLoader):
     """Its one piece is the segment again."""
 
+    splits = 0
+
     def pieces(self, segment: FileSegment) -> list[FileSegment]:
+        self.splits += 1
+        assert self.splits < 5
         piece = self._open(segment.base_offset, CLEANED)
         self.disk.write(piece.path(LOG), segment.data())
         return [piece]
@@ -570,6 +599,27 @@ def test_a_crash_of_a_load_that_splits_leaves_every_record_once(first: int) -> N
         beside += name_of(20, LOG) in names and any(name_of(first, LOG, s) in names for s in (SWAP, "")) and first > 20
         assert kept(left) == expected
     assert (crash_at > 30, beside > 0) == (True, first > 20)
+
+
+@pytest.mark.clause("LDR-14")
+@pytest.mark.clause("LDR-22")
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_power_failure_in_a_load_that_splits_loses_no_record(renamed: bool) -> None:
+    """What was not flushed is not there, and names that were not are the new ones, or the old ones."""
+    files = far_segment(20, (24, 25), (FAR + 20, FAR + 21))
+    expected = kept(disk_of(files))[0]
+    for crash_at in range(500):
+        disk = disk_of(files)
+        for path in [*disk.names]:
+            disk.flush(path)
+        disk.crash_at = disk.steps + crash_at
+        try:
+            kept(disk)
+            break
+        except Crashed:
+            left = disk.crash(lambda name: renamed, lambda file: file.durable)
+            assert kept(left)[0] == expected
+    assert crash_at > 30
 
 
 @pytest.mark.clause("LDR-15")

@@ -132,8 +132,11 @@ def judge(
         nonlocal hello
         number, greeted, made = judged
         under_way.pop(number, None)
-        hello = hello or greeted
         tally.add(made)
+        if hello is not None and greeted not in (None, hello):
+            changed = TargetTrouble("garbage", "hello: not what another process of the target has answered")
+            tally.trouble = tally.trouble or changed
+        hello = hello or greeted
         for line in made.lines:
             assert record is not None
             record(line)

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from kafkaspec.contract.history import History, Record, call_text, outcome, parse
+from kafkaspec.contract.history import History, Record, call_text, cut, outcome, parse
 from kafkaspec.contract.machine import Condition, Json, Machine, Operation, Outside, Refused, Step
 from kafkaspec.contract.subsystem import find
 from kafkaspec.errors import UserError, unknown
@@ -123,7 +123,12 @@ def in_part(hello: Hello, subsystem: str) -> list[str]:
     return [
         f"{name} ({', '.join(f'{t} is {_listed(values)}' for t, values in of.items())})"
         for name, of in hello.values.get(subsystem, {}).items()
+        if of
     ]
+
+
+MOST_LISTED: Final = 10
+"""Values that a verdict shows of those that are offered."""
 
 
 def _one_of(parameter: str, taken: Sequence[Any], **given: Any) -> bool:
@@ -135,7 +140,8 @@ def _those_of(function: Callable[[Any], Sequence[Any]], values: Sequence[Json], 
 
 
 def _listed(values: Sequence[Json]) -> str:
-    return " or ".join(orjson.dumps(v).decode() for v in values)
+    shown = [cut(orjson.dumps(v).decode()) for v in values[:MOST_LISTED]]
+    return " or ".join([*shown, *([f"{len(values) - MOST_LISTED:,} others"] if len(values) > MOST_LISTED else [])])
 
 
 def tours_of(job: Job) -> tuple[Tour, ...]:

@@ -88,7 +88,8 @@ def _said(j: SubsystemVerdict) -> str:
     return (
         f"{t.histories} histories, {t.calls} calls; {both} of {all_} clauses decided both ways, and "
         f"{exercised} of {others} without a condition exercised; {j.coverage:.1f} % of the sides of conditions taken; "
-        f"known deviations met: {met}"
+        f"known deviations met: {met}; not offered: {', '.join(j.not_offered) or 'none'}; "
+        f"offered in part: {', '.join(j.in_part) or 'none'}"
     )
 
 
