@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from kafkaspec.contract.deviation import shown
 from kafkaspec.contract.machine import Exhaustive, Fields, Machine, Step
 from kafkaspec.errors import UserError
 from kafkaspec.judge.check import check
-from kafkaspec.judge.verdict import Verdict
+from kafkaspec.judge.verdict import DeviationCount, Verdict
 from tests.lockstep import toy
 
 
@@ -250,6 +251,11 @@ def test_a_known_deviation_is_accepted_by_name_and_rejected_by_strict() -> None:
     assert "this is known deviation TOY-D1" in v.what
     once = bad.replace("restore\nrestore\n", "restore\n")
     assert judge(once, machine).step == 3
+    lost = toy.build()
+    lost.deviations.append(replace(toy.SHOWS_GARBAGE, lost=lambda ghost: True))
+    v = judge(bad.replace("[-1]", "[-2]"), lost)  # nothing of it is compared, and that is said
+    assert (v.verdict, v.deviations["TOY-D1"]) == ("accepted", DeviationCount(2, 4, 5, uncompared=2))
+    assert "known deviation TOY-D1: 2 times, 2 of them not compared, first at step 4 (line 5)" in v.text()
     assert judge('save\nrestore\nrestore\npop -> -1\n  state {"items":[]}', machine).deviations.keys() == {"TOY-D2"}
 
 

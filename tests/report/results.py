@@ -92,7 +92,8 @@ def _rejection() -> Rejection:
 REJECTED = judged(
     Tally(
         60, 900, 300, Counter(push=900), Counter({"TOY-1": 900}), Counter({"push TOY-3": 8}),
-        deviations=Counter({"TOY-D1": 3}), rejections={("TOY-1", "push", "state.items"): _rejection()},
+        deviations=Counter({"TOY-D1": 3}), uncompared=Counter({"TOY-D1": 2}),
+        rejections={("TOY-1", "push", "state.items"): _rejection()},
     ),
     "rejected",
     kept=("out/judge/toy-1.ndjson",),

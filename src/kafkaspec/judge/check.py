@@ -346,7 +346,7 @@ class Check:
                             attempt = Attempt(bound.operation, a, was, now, result, expected)
                             good, ids, record = self.second_look(line, number, head, record, text, attempt, good)
                             if ids:
-                                self.note(ids, head["i"] if type(head["i"]) is int else events - 1, number)
+                                self.note(attempt, ids, head["i"] if type(head["i"]) is int else events - 1, number)
                         if good:
                             if any(lost(moved[n]) and not lost(ghosts[n]) for _, lost, n in self.losing):
                                 was, now = Possible(before, ghosts), Possible(after, moved)
@@ -534,7 +534,7 @@ class Check:
         self.histories = self.histories or 1
         found, deviated, outside = self.explanations(line, made)
         if deviated and not found:
-            self.note(min(deviated, key=lambda d: len(d[1]))[1], line.step, number)
+            self.note(*min(deviated, key=lambda d: len(d[1])), line.step, number)
         attempts = [*((a, ()) for a in found), *deviated]
         if not attempts:
             if outside is not None:
@@ -591,11 +591,12 @@ class Check:
         broken = cited_alone(self.machine, line.record, self.compared(observation, line.record.get("state")))
         return self.refuse(line, broken, None, observation, "the first state is another one", "")
 
-    def note(self, ids: Iterable[str], step: int, number: int) -> None:
-        """Known deviations were met."""
+    def note(self, a: Attempt, ids: Iterable[str], step: int, number: int) -> None:
+        """A call was explained by known deviations."""
+        gone = {d.id for d, lost, n in self.losing if lost(a.before.ghosts[n]) and lost(a.after.ghosts[n])}
         for id in ids:
-            met = self.met.get(id)
-            self.met[id] = DeviationCount(met.count + 1, met.step, met.line) if met else DeviationCount(1, step, number)
+            met = self.met.get(id) or DeviationCount(0, step, number)
+            self.met[id] = replace(met, count=met.count + 1, uncompared=met.uncompared + (id in gone))
 
     def count(self, line: Line, attempt: Attempt) -> None:
         """Note what an explained line exercised."""

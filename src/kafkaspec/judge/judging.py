@@ -632,11 +632,13 @@ class Session:
     def _checked(self, asked: PendingHistory) -> tuple[History, Verdict] | None:
         """What `check` says of a history that was not answered as expected; None if it accepts it."""
         records = self._trace(asked)
-        before = {id: met.count for id, met in self.checking.met.items()}
+        before = dict(self.checking.met)
         verdict = self._check_says(records, self.checking)
         if verdict.verdict == "accepted":
             for id, met in verdict.deviations.items():
-                self.tally.deviations[id] += met.count - before.get(id, 0)
+                known = before.get(id)
+                self.tally.deviations[id] += met.count - (known.count if known else 0)
+                self.tally.uncompared[id] += met.uncompared - (known.uncompared if known else 0)
             return None
         self.checking = self._brief()
         records = records[: (verdict.step or 0) + 1]

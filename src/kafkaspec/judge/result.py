@@ -12,7 +12,7 @@ from kafkaspec.contract.history import History
 from kafkaspec.judge.generate import STEPS, Generator
 from kafkaspec.judge.suspects import Blame, Fault
 from kafkaspec.judge.target import TIMEOUT_S, TargetTrouble
-from kafkaspec.judge.verdict import Verdict
+from kafkaspec.judge.verdict import Verdict, met
 
 MAX_KINDS: Final = 50
 """After this many kinds of rejection the subsystem is judged no further."""
@@ -137,6 +137,9 @@ class Tally:
     sides: set[int] = field(default_factory=set, metadata={"json": None})
     """those of the rules' sites that were taken"""
     deviations: Counter[str] = field(default_factory=Counter)
+    uncompared: Counter[str] = field(default_factory=Counter)
+    """of the calls that known deviations explain, those that say nothing: the target's state had gone another way than
+    the spec's before"""
     model_states: dict[str, set[str]] = field(default_factory=dict, metadata={"json": None})
     """model -> its states that were reached, as digests; not in JSON"""
     toured: Counter[str] = field(default_factory=Counter)
@@ -168,6 +171,7 @@ class Tally:
         self.refusals += other.refusals
         self.sides |= other.sides
         self.deviations += other.deviations
+        self.uncompared += other.uncompared
         self.toured += other.toured
         self.seconds += other.seconds
         self.upto = max(self.upto, other.upto)
@@ -180,6 +184,11 @@ class Tally:
             )
         if self.trouble is None:
             self.trouble, self.last = other.trouble, other.last
+
+    @property
+    def known(self) -> str:
+        """The known deviations that were met, and how often, in words."""
+        return ", ".join(f"{id} {met(n, self.uncompared[id])}" for id, n in sorted(self.deviations.items()))
 
     @property
     def large(self) -> list[Rejection]:

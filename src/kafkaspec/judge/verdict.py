@@ -22,6 +22,18 @@ class DeviationCount:
     count: int
     step: int
     line: int
+    uncompared: int = 0
+    """the lines among them that say nothing: the target's state had gone another way than the spec's before"""
+
+    @property
+    def times(self) -> str:
+        """How often it was met, in words."""
+        return met(self.count, self.uncompared)
+
+
+def met(count: int, uncompared: int) -> str:
+    """How often a known deviation was met, in words."""
+    return _count(count, "time") + (f", {uncompared:,} of them not compared" if uncompared else "")
 
 
 @dataclass(frozen=True)
@@ -110,10 +122,8 @@ class Verdict:
             if len(self.differences) > 12:
                 out.append(f"    and {len(self.differences) - 12} more")
             out += [f"  {line}" for line in self.nearest.splitlines()]
-        for id, met in self.deviations.items():
-            out.append(
-                f"  known deviation {id}: {_count(met.count, 'time')}, first at step {met.step} (line {met.line})"
-            )
+        for id, found in self.deviations.items():
+            out.append(f"  known deviation {id}: {found.times}, first at step {found.step} (line {found.line})")
         for what, where in self.skips:
             out.append(f"  skipped {where}: {what}")
         return "\n".join(out)

@@ -269,8 +269,8 @@ def _verdict(v: Verdict) -> list[Section]:
         facts.append(("not judged", Cell(v.left_out, "unknown")))
         facts += [("not read", Cell(v.unread.what, "unknown"))] if v.unread is not None else []
         facts += [("skipped", Cell(f"{where}: {what}", "unknown")) for what, where in v.skips]
-    for id, met in v.deviations.items():
-        where = f"{count(met.count, 'time')}, first at step {met.step} (line {met.line})"
+    for id, found in v.deviations.items():
+        where = f"{found.times}, first at step {found.step} (line {found.line})"
         facts.append(("known deviation", Cell(f"{id}: {where}", "unknown")))
     grids = []
     if v.differences:
@@ -322,9 +322,8 @@ def _judgement(judged: Sequence[SubsystemVerdict]) -> list[Section]:
         t, name = j.tally, j.job.subsystem
         if j.why:
             facts.append((name, Cell(j.why, "unknown")))
-        known = ", ".join(f"{id} {count(n, 'time')}" for id, n in sorted(t.deviations.items()))
         parts = [
-            ("known deviations", known, "unknown"),
+            ("known deviations", t.known, "unknown"),
             ("never exercised", ", ".join(j.never_exercised), "unknown"),
             ("exercised, without a condition", _of(*j.without_condition), "plain"),
             ("not exercised both ways", ", ".join(_partly(j, c) for c in j.partly_exercised), "plain"),

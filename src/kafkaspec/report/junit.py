@@ -82,13 +82,12 @@ def _again(j: SubsystemVerdict, n: int) -> str:
 
 def _said(j: SubsystemVerdict) -> str:
     t = j.tally
-    met = ", ".join(f"{id} x{n}" for id, n in sorted(t.deviations.items())) or "none"
     both, all_ = j.with_condition
     exercised, others = j.without_condition
     return (
         f"{t.histories} histories, {t.calls} calls; {both} of {all_} clauses decided both ways, and "
         f"{exercised} of {others} without a condition exercised; {j.coverage:.1f} % of the sides of conditions taken; "
-        f"known deviations met: {met}; not offered: {', '.join(j.not_offered) or 'none'}; "
+        f"known deviations met: {t.known or 'none'}; not offered: {', '.join(j.not_offered) or 'none'}; "
         f"offered in part: {', '.join(j.in_part) or 'none'}"
     )
 
