@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import SimulatedDisk, SimulatedFile
-from kafkaspec.impl.management.checkpoints import TopicPartition
+from kafkaspec.impl.management.checkpoints import TopicPartition, decode
 from kafkaspec.impl.storage import recovery as impl
 from kafkaspec.impl.storage.log import AboveHighWatermark, LogConfig
-from kafkaspec.impl.storage.log_loader_driver import decode_content, decode_log, encode_content, encode_log
+from kafkaspec.impl.storage.log_loader_driver import decode_content, encode_content, encode_log
 from kafkaspec.impl.storage.segment import Segment
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.storage import log as log_spec
@@ -27,6 +28,12 @@ CONFIG = LogConfig(segment_ms=2**62, segment_index_bytes=1024, retention_ms=-1, 
 def batch_bytes(b: Batch) -> bytes:
     """A batch without a producer."""
     return encode_log(LogFile((b,)))
+
+
+@lru_cache(maxsize=1024)
+def _offset(checkpoint: bytes) -> int | None:
+    """What an offset checkpoint says of the partition."""
+    return decode(checkpoint).get(PARTITION)
 
 
 class Driver(ByName):
@@ -125,7 +132,7 @@ class Driver(ByName):
         names = self.disk.files(d.directory)
         shown = {n: decode_content(n, self.disk.read(f"{d.directory}/{n}")) for n in names}
         log = d.log
-        points, starts, marks = (c.read().get(PARTITION) for c in (d.points, d.starts, d.marks))
+        points, starts, marks = (_offset(self.disk.read(c.path)) for c in (d.points, d.starts, d.marks))
         return encode(
             broker.Observation(
                 Frozen(shown),
@@ -143,7 +150,8 @@ class Driver(ByName):
 
     def _safe_part(self, name: str) -> int:
         file = self.disk.names[f"{self.subject.directory}/{name}"]
-        return len(decode_log(file.certain).batches) if name.endswith(LOG) else int(file.flushed)
+        content = decode_content(name, file.certain)
+        return len(content.batches) if isinstance(content, LogFile) else int(file.flushed)
 
     def _undoable(self) -> list[str]:
         inside = f"{self.subject.directory}/"
