@@ -79,7 +79,8 @@ def _earlier(log: Log, ids: Ids) -> EarlierLog:
 class Went:
     """Where an earlier log went, and the deviations of its release: its state, or None before the first step; what it
     answered last, and by which deviations it is not the spec's. `left`: its directory alone is out of service, or in
-    service, or a call was outside the contract in its state: what it shows after that call is not `known`."""
+    service: what it shows after that call is not `known`; or a call was outside the contract in its state, and what
+    that one shows is not known either."""
 
     ids: Ids
     state: EarlierLog | None = None
@@ -285,7 +286,8 @@ def _advance(ghost: Went, before: Log, op: str, arguments: Mapping[str, Any], af
     if ghost.left:
         return replace(ghost, known=False)
     same = state == spec and not ghost.due
-    left = not same and machine.outside(machine.find(op), state, arguments) is not None
+    if not same and machine.outside(machine.find(op), state, arguments) is not None:
+        return replace(ghost, left=True, known=False)
     own = ids & OWN.get(op, set())
     took = _took(state, ghost.due, own, op, arguments)
     right = _stepped(before, op, arguments)
@@ -298,7 +300,7 @@ def _advance(ghost: Went, before: Log, op: str, arguments: Mapping[str, Any], af
     if state.config != before.config and (isinstance(took.result, Refused) or isinstance(right.result, Refused)):
         causes |= {"LOG-D14"} & own
     still = frozenset() if same else ghost.causes
-    left = left or went.offline != right.state.offline
+    left = went.offline != right.state.offline
     return Went(ids, went, took.due, took.result, still | causes or frozenset({"LOG-D2"}), left)
 
 
@@ -333,6 +335,7 @@ def _of_earlier(id: str, seen: str) -> Any:
         "advance": _advance,
         "begins": _began,
         "lost": _left_by(id),
+        "unsaid": lambda ghost: not ghost.known,
     }
 
 

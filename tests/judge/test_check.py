@@ -256,6 +256,12 @@ def test_a_known_deviation_is_accepted_by_name_and_rejected_by_strict() -> None:
     v = judge(bad.replace("[-1]", "[-2]"), lost)  # nothing of it is compared, and that is said
     assert (v.verdict, v.deviations["TOY-D1"]) == ("accepted", DeviationCount(2, 4, 5, uncompared=2))
     assert "known deviation TOY-D1: 2 times, 2 of them not compared, first at step 4 (line 5)" in v.text()
+    early = replace(toy.SHOWS_GARBAGE, lost=lambda ghost: ghost >= 2)
+    garbage = "save\nrestore\nrestore -> 7\npop -> 7"
+    for unsaid, step in ((early.unsaid, 2), (lambda ghost: True, None)):  # is the step compared that leads there?
+        lost.deviations[-1] = replace(early, unsaid=unsaid)
+        assert judge(garbage, lost).step == step
+        assert judge(garbage.replace("restore -> 7\n", "restore\n"), lost).verdict == "accepted"
     assert judge('save\nrestore\nrestore\npop -> -1\n  state {"items":[]}', machine).deviations.keys() == {"TOY-D2"}
 
 

@@ -24,9 +24,9 @@ WITHIN = ("updateHighWatermark offset=1 -> 1", "maybeIncrementLogStartOffset off
 TWO = OPENED.replace('[["k","v"]]', '[["k","v"],["k","v"]]')
 
 
-def judged(*calls: str, release: str = "3.9.1") -> tuple[str, int | None, list[str]]:
+def judged(*calls: str, release: str = "3.9.1", init: str = "init") -> tuple[str, int | None, list[str]]:
     """The verdict on calls with their answers, at which step, and the known deviations."""
-    records = parse("\n".join(("init", *calls)), "calls").records
+    records = parse("\n".join((init, *calls)), "calls").records
     verdict = check(machine, [orjson.dumps({"i": i, **r}) for i, r in enumerate(records)], release=release)
     return verdict.verdict, verdict.step, [*verdict.deviations]
 
@@ -157,3 +157,33 @@ def test_a_log_that_leaves_is_compared_with_what_the_line_shows_whichever_deviat
     assert ({*ghost.causes}, ghost.left, ghost.known) == ({"LOG-D4", "LOG-D11"}, True, False)
     verdict = check(machine, lines, release="2.8.2")
     assert (verdict.verdict, [*verdict.deviations]) == ("accepted", ["LOG-D4", "LOG-D11"])
+
+
+def test_a_load_that_its_log_cannot_make_is_not_compared_nor_what_follows() -> None:
+    """2.8.2 has refused a batch, and begins again at the log start, which is above its end: LDR-9 asks for no such."""
+    refused = 'appendAsLeader leaderEpoch=0 timestamp=2000001 records=[["k","v"]] !! '
+    refused += "org.apache.kafka.storage.internals.log.RecordValidationException"
+    load = "crashAndReopen logStartOffset=2 recoveryPoint=0 lastShutdownClean=false"
+    calls = (f"appendAsLeader {RECORD}", refused, f"{load} !! java.lang.NullPointerException", "roll -> 77")
+    init = "init messageTimestampBeforeMaxMs=1000000"
+    assert judged(*calls, release="2.8.2", init=init) == ("accepted", None, ["LOG-D14"])
+    within = load.replace("logStartOffset=2", "logStartOffset=1")
+    assert judged(*calls[:2], f"{within} !! java.lang.NullPointerException", release="2.8.2", init=init)[:2] == (
+        "rejected",
+        3,
+    )
+
+
+def test_a_segment_that_kept_a_timestamp_and_no_batch_counts_by_it() -> None:
+    """By the time of its file it would hold every timestamp."""
+    later = 'appendAsLeader leaderEpoch=0 timestamp=1 records=[["k","v"]]'
+    calls = (
+        f'appendAsLeader {RECORD.replace("]]", "]," + """["k","v"]]""")}',
+        "roll",
+        "truncateTo offset=1",
+        "roll",
+        later,
+    )
+    found = 'fetchOffsetByTimestamp timestamp=1 -> {"timestamp":1,"offset":1,"leaderEpoch":0}'
+    assert judged(*calls, found, release="2.8.2")[0] == "accepted"
+    assert judged(*calls, "fetchOffsetByTimestamp timestamp=1 -> null", release="4.3.0")[0] == "accepted"

@@ -100,8 +100,8 @@ def by_timestamp(state: Log, timestamp: int) -> TimestampAndOffset | None:
 
     LOG-27: For a timestamp the first segment counts whose largest timestamp is at or above it: the answer is the first
     record in it at or above the timestamp and the log start (SEG-13), and none if that segment has none, whatever later
-    segments have. A segment without a batch counts by its file's time of modification. [{CHAPTER}, 'LogSegment: a file
-    pair plus indexes'; {UNIFIED_LOG}; KIP-33]
+    segments have. A segment without a timestamp, as one without a batch, counts by its file's time of modification.
+    [{CHAPTER}, 'LogSegment: a file pair plus indexes'; {UNIFIED_LOG}; KIP-33]
 
     LOG-38: Target -1 is the log end, with the latest epoch; -2, and without tiered storage -4, the log start, with the
     first epoch if that begins at or below it. -3 is the first record with the largest timestamp of the log, of all its
@@ -120,7 +120,7 @@ def by_timestamp(state: Log, timestamp: int) -> TimestampAndOffset | None:
         holder = max(state.segments, key=lambda s: s.largest.timestamp)
         b = next((b for b in holder.batches if b.max_timestamp == holder.largest.timestamp), None)
         return None if b is None else TimestampAndOffset(b.max_timestamp, b.base_offset, b.leader_epoch)
-    holding = next((s for s in state.segments if not s.batches or s.largest.timestamp >= timestamp), None)
+    holding = next((s for s in state.segments if s.largest.timestamp < 0 or s.largest.timestamp >= timestamp), None)
     if holding is None:
         return None
     there = inspect.unwrap(segment.find_offset_by_timestamp)(holding, timestamp, state.log_start)

@@ -43,6 +43,10 @@ def _unchanged(ghost: Ghost, before: Any, op: str, arguments: Mapping[str, Any],
     return ghost
 
 
+def _never(ghost: Ghost) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Deviation:
     """One true defect of a released Kafka.
@@ -77,6 +81,8 @@ class Deviation:
     lost: Callable[[Ghost], bool] | None = None
     """whether the released Kafka's state has gone another way than the spec's, so that what it shows cannot be compared
     until the ghost says otherwise; the step that leads there is compared"""
+    unsaid: Callable[[Ghost], bool] = _never
+    """whether that step is not compared either: the call is outside the contract in the released Kafka's state"""
 
     def shows_in(self, release: str | None) -> bool:
         """Whether that release of Kafka has it; None stands for the newest that was judged. UserError for a text that

@@ -193,6 +193,12 @@ def _bind(op: Operation[Any]) -> _Bound:
     )
 
 
+def _uncompared(deviation: Deviation, lost: Callable[[Ghost], bool], at: int, a: Attempt) -> bool:
+    """Whether nothing that the call shows can be compared, with the deviation's ghost at that place."""
+    before, after = a.before.ghosts[at], a.after.ghosts[at]
+    return lost(after) and (lost(before) or deviation.unsaid(after))
+
+
 def _together(advances: list[Callable[..., Ghost]]) -> Callable[..., tuple[Ghost, ...]]:
     """One function that advances all ghosts."""
     if len(advances) == 1:
@@ -554,7 +560,7 @@ class Check:
         nothing could be compared, if the line shows that the target has not got it."""
         ghosts = list(a.after.ghosts)
         for deviation, lost, at in self.losing:
-            if deviation.id in ids or lost(a.before.ghosts[at]) or not lost(ghosts[at]):
+            if deviation.id in ids or not lost(ghosts[at]) or _uncompared(deviation, lost, at, a):
                 continue
             try:
                 result, observation = deviation.rewrite(
@@ -593,7 +599,7 @@ class Check:
 
     def note(self, a: Attempt, ids: Iterable[str], step: int, number: int) -> None:
         """A call was explained by known deviations."""
-        gone = {d.id for d, lost, n in self.losing if lost(a.before.ghosts[n]) and lost(a.after.ghosts[n])}
+        gone = {d.id for d, lost, n in self.losing if _uncompared(d, lost, n, a)}
         for id in ids:
             met = self.met.get(id) or DeviationCount(0, step, number)
             self.met[id] = replace(met, count=met.count + 1, uncompared=met.uncompared + (id in gone))
@@ -738,9 +744,8 @@ class Check:
             for chosen in itertools.combinations(sorted(active), size):
                 if shown(chosen)[1]:
                     return tuple(self.deviations[n].id for n in chosen)
-        for deviation, at in zip(self.deviations, self.ghost_of, strict=True):
-            lost = deviation.lost
-            if lost is not None and at is not None and lost(a.before.ghosts[at]) and lost(a.after.ghosts[at]):
+        for deviation, lost, at in self.losing:
+            if _uncompared(deviation, lost, at, a):
                 return (deviation.id,)
         return ()
 

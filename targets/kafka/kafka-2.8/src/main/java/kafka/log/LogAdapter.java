@@ -308,6 +308,9 @@ public final class LogAdapter implements Adapter {
 
     @Override
     public Object observe() {
+        if (log == null) { // a load has failed, of a call that is outside the contract
+            return object("now", now);
+        }
         List<Object> segments = new ArrayList<>();
         List<Object> aborted = new ArrayList<>();
         for (LogSegment segment : segments()) {
