@@ -11,8 +11,10 @@
 `Generations` has the rules that its author verified when KIP-320 was written, action by action, so that its distinct
 states can be compared with those that TLC finds in the published TLA+. `Released` says what holds the last generation
 up: at any size no committed record is lost. `CommittedLog` is what a user may rely on, and `Released` refines it.
+`Fetching` and `Eligible` are what became of KIP-320 since: truncation as followers fetch, and eligible leader replicas.
 
-Source: KIP-101, KIP-279, KIP-320; hachikuji/kafka-specification; `Partition.scala`, `AbstractFetcherThread.scala`.
+Source: KIP-101, KIP-279, KIP-320, KIP-497, KIP-966; hachikuji/kafka-specification; `Partition.scala`,
+`AbstractFetcherThread.scala`, `PartitionChangeBuilder.java`.
 """
 
 # mypy: disable-error-code="operator, index, arg-type, assignment, union-attr"
@@ -64,6 +66,14 @@ FENCED = Flag("FENCED")
 """KIP-320: fetches and truncation name the leader epoch, and the leader refuses any other."""
 UNCLEAN = Flag("UNCLEAN")
 """Whether the controller may elect a leader outside the in-sync replicas."""
+MIN = Size("MIN")
+"""min.insync.replicas."""
+C = Size("C")
+"""The most unclean shutdowns."""
+ELR = Flag("ELR")
+"""KIP-966: the controller knows who is not in sync and may lead all the same."""
+STRICT = Flag("STRICT")
+"""KIP-966: the high watermark rises only while enough replicas are in sync."""
 Offset = Annotated[int, Range(0, L)]
 Epoch = Annotated[int, Range(0, E)]
 RealEpoch = Annotated[int, Range(1, E)]
@@ -733,11 +743,240 @@ class Fetching(Generations):
         return s.follows(f, r) and s.diverges(s.log[f], r)
 
 
+class Eligible(Generations):
+    """KIP-966 on KIP-320, with changes of the in-sync replicas that are pending. `elr` are the eligible replicas.
+    `proposed` is what a leader has asked the controller for, empty if nothing; of a leader in `accepted` the controller
+    has taken it, and the answer is on its way. `crashes` counts unclean shutdowns; `acked` is how many records were
+    acknowledged to producers that asked for all. It is true with `ELR` and `STRICT`, on the flags of KIP-320."""
+
+    elr: set[Replica]
+    proposed: dict[Replica, set[Replica]]
+    accepted: set[Replica]
+    crashes: Annotated[int, Range(0, C)]
+    acked: Offset
+    ghosts = ("committed", "committed_in", "acked")
+
+    @define
+    def maximal_isr(s, r: Replica) -> set[Replica]:
+        """Those that r knows as in sync, and those that may be by now."""
+        return s.known_isr[r] | s.proposed[r]
+
+    @define
+    def last_known(s, r: Replica) -> bool:
+        """r led last."""
+        return any(
+            s.requests[i].leader == r
+            and all(s.requests[k].leader is None for k in range(E) if i < k and k < len(s.requests))
+            for i in range(E)
+            if i < len(s.requests)
+        )
+
+    @define
+    def epoch_start(s, r: Replica) -> Offset:
+        """Where the log of the leader r ended when its epoch began."""
+        n = len(s.log[r])
+        return min((i for i in range(L) if i < n and s.log[r][i].epoch == s.epoch[r]), default=n)
+
+    @define
+    def tell(s, leader: Replica | None, isr: set[Replica], lost: set[Replica]) -> None:
+        """The controller's change of the in-sync replicas, of which some have lost records."""
+        s.send(leader, isr)
+        s.next.elr = (s.elr | s.isr) - isr - lost if ELR and len(isr) < MIN else set()
+
+    @define
+    def forget(s, r: Replica) -> None:
+        s.next.proposed[r] = set()
+        s.next.accepted = s.accepted - {r}
+
+    # The controller: one in sync; if there is none, an eligible one; if there is none either, the leader that it knew
+    # last, which may have lost anything.
+    @action("RPN-1", "RPN-24", who="controller")
+    def elect(s, r: Replica) -> None:
+        require(s.elected() != r)
+        require(
+            r in s.isr
+            or (ELR and s.isr == set() and r in s.elr)
+            or (ELR and UNCLEAN and s.isr == set() and s.elr == set() and s.last_known(r))
+        )
+        s.tell(r, s.isr if r in s.isr else {r}, set())
+
+    # The controller, when a broker fails or shuts down. Before KIP-966 the last one stays in sync.
+    @action("RPN-2", "RPN-22", "RPN-27", who="controller")
+    def controller_shrinks(s, r: Replica) -> None:
+        stays = not ELR and s.isr == {r}
+        require(s.elected() == r or (r in s.isr and not stays))
+        s.tell(None if s.elected() == r else s.elected(), s.isr if stays else s.isr - {r}, set())
+
+    # A broker that loses the end of its log with the power, and registers again: the controller removes it from all
+    # that it is in. Simplified: one step. What its leader counts of the lost records until it hears of that, it could
+    # have counted before.
+    @action("RPN-23", "RPN-27", who="broker, controller")
+    def unclean_shutdown(s, r: Replica, o: Offset) -> None:
+        require(s.crashes < C, o < len(s.log[r]))
+        s.next.crashes = s.crashes + 1
+        s.truncate_to(r, o)
+        s.next.epoch[r] = len(s.requests)
+        s.next.leader[r] = None
+        s.next.known_isr[r] = set()
+        s.forget(r)
+        stays = not ELR and s.isr == {r}
+        s.tell(None if s.elected() == r else s.elected(), s.isr if stays else s.isr - {r}, {r})
+
+    @action("RPN-3", who="replica")
+    def become_leader(s, r: Replica, e: RealEpoch) -> None:
+        require(s.epoch[r] < e, e <= len(s.requests), s.requests[e - 1].leader == r)
+        s.next.epoch[r] = e
+        s.next.leader[r] = r
+        s.next.known_isr[r] = s.requests[e - 1].isr
+        s.forget(r)
+
+    @action("RPN-3", "RPN-6", "RPN-18", who="replica", fair="weak", per=("f",))
+    def become_follower(s, f: Replica, r: Replica, e: RealEpoch) -> None:
+        require(f != r, s.epoch[f] < e, e <= len(s.requests), s.requests[e - 1].leader == r)
+        require(s.leader[r] == r, s.epoch[r] == e)
+        s.truncate_to(f, s.truncation_offset(f, r))
+        s.next.epoch[f] = e
+        s.next.leader[f] = r
+        s.next.known_isr[f] = s.requests[e - 1].isr
+        s.forget(f)
+
+    # A leader: with a change pending it counts over those in sync before and after it. KIP-966: and only while enough
+    # are in sync for sure.
+    @action("RPN-9", "RPN-18", "RPN-20", "RPN-21", "RPN-26", who="leader", fair="weak", per=("r",))
+    def increment_hw(s, r: Replica) -> None:
+        require(s.leader[r] == r, s.hw[r] < len(s.log[r]), not STRICT or len(s.known_isr[r]) >= MIN)
+        require(all(s.follows(f, r) and s.acknowledged(f, r) > s.hw[r] for f in s.maximal_isr(r)))
+        s.next.hw[r] = s.hw[r] + 1
+        if s.hw[r] == len(s.committed) and s.hw[r] < len(s.log[r]):
+            s.next.committed = s.committed + [s.log[r][s.hw[r]]]
+            s.next.committed_in = s.committed_in + [s.epoch[r]]
+        if len(s.maximal_isr(r)) >= MIN:
+            s.next.acked = max(s.acked, s.hw[r] + 1)
+
+    # A leader asks the controller (AlterPartition), once at a time.
+    @action("RPN-10", "RPN-21", who="leader")
+    def shrink(s, r: Replica, f: Replica) -> None:
+        require(s.leader[r] == r, s.proposed[r] == set(), f in s.known_isr[r], f != r)
+        require(not s.has_below(f, r, len(s.log[r])))
+        s.next.proposed[r] = s.known_isr[r] - {f}
+
+    # A leader, when the follower has reached the high watermark and the end that the log had when it became leader.
+    @action("RPN-21", "RPN-28", who="leader", fair="weak", per=("r", "f"))
+    def expand(s, r: Replica, f: Replica) -> None:
+        require(s.leader[r] == r, s.proposed[r] == set(), f not in s.known_isr[r])
+        require(s.has_below(f, r, max(s.hw[r], s.epoch_start(r))))
+        s.next.proposed[r] = s.known_isr[r] | {f}
+
+    # The controller: of the leader of its current epoch. Simplified: of another it does not answer, and that one hears
+    # of its new epoch.
+    @action("RPN-10", "RPN-21", "RPN-22", who="controller", fair="weak", per=("r",))
+    def accept(s, r: Replica) -> None:
+        require(s.elected() == r, s.epoch[r] == len(s.requests), s.proposed[r] != set(), r not in s.accepted)
+        s.next.isr = s.proposed[r]
+        s.next.elr = (s.elr | s.isr) - s.proposed[r] if ELR and len(s.proposed[r]) < MIN else set()
+        s.next.accepted = s.accepted | {r}
+
+    @action("RPN-21", who="leader", fair="weak", per=("r",))
+    def hear(s, r: Replica) -> None:
+        require(r in s.accepted)
+        s.next.known_isr[r] = s.proposed[r]
+        s.forget(r)
+
+    @invariant("RPN-13", "RPN-23")
+    def weak_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
+        """But for whoever lost records since: the leader may not have heard of it."""
+        return (
+            s.leader[r] != r
+            or f not in s.known_isr[r]
+            or s.leader[f] is None
+            or s.epoch[f] > s.epoch[r]
+            or n >= s.hw[r]
+            or s.same(r, f, n)
+        )
+
+    @invariant("RPN-14", "RPN-25")
+    def no_committed_record_is_lost(s, r: Replica, n: Offset) -> bool:
+        """Whoever is in sync or eligible has it, where it was, until the last known leader was elected uncleanly."""
+        return (
+            (UNCLEAN and s.crashes >= MIN)
+            or r not in s.isr | s.elr
+            or n >= len(s.committed)
+            or (n < len(s.log[r]) and s.log[r][n] == s.committed[n])
+        )
+
+    @invariant("RPN-25", "RPN-26")
+    def no_acknowledged_record_is_lost(s, r: Replica, n: Offset) -> bool:
+        """To a producer that asked for all in sync, and at least `MIN`."""
+        return (
+            (UNCLEAN and s.crashes >= MIN)
+            or r not in s.isr | s.elr
+            or n >= s.acked
+            or (n < len(s.log[r]) and s.log[r][n] == s.committed[n])
+        )
+
+    @invariant("RPN-25")
+    def enough_are_left(s) -> bool:
+        """One fewer at most with each unclean shutdown."""
+        return not ELR or len(s.isr | s.elr) + s.crashes >= MIN
+
+    @invariant("RPN-22")
+    def in_sync_or_eligible(s, r: Replica) -> bool:
+        return not (r in s.isr and r in s.elr) and (len(s.isr) < MIN or r not in s.elr)
+
+    @invariant("RPN-21")
+    def leader_counts_all_in_sync(s, r: Replica, f: Replica) -> bool:
+        """What the leader counts over is no less than what the controller may elect."""
+        return not s.leads(r) or f not in s.isr or f in s.maximal_isr(r)
+
+    @step("RPN-9")
+    def a_leaders_high_watermark_rises(s, r: Replica) -> bool:
+        """While it leads in one epoch, and loses nothing."""
+        return s.leader[r] != r or s.next.leader[r] is None or s.next.epoch[r] != s.epoch[r] or s.hw[r] <= s.next.hw[r]
+
+    @step("RPN-3")
+    def a_new_epoch_is_taken_over_as_it_was_sent(s, r: Replica) -> bool:
+        """By who leads and by who follows. Who has lost records waits for the next."""
+        e = s.next.epoch[r]
+        return (
+            e == s.epoch[r]
+            or s.next.leader[r] is None
+            or (
+                0 < e <= len(s.requests)
+                and s.next.leader[r] == s.requests[e - 1].leader
+                and all((x in s.next.known_isr[r]) == (x in s.requests[e - 1].isr) for x in Replica)
+            )
+        )
+
+    @step("RPN-1", "RPN-2")
+    def each_request_says_something_new(s) -> bool:
+        return (
+            len(s.next.requests) == len(s.requests)
+            or s.next.requests[len(s.requests)].leader != s.elected()
+            or s.next.isr != s.isr
+            or s.next.crashes > s.crashes
+        )
+
+    @leads_to("RPN-19")
+    def what_is_written_is_committed(s, r: Replica, n: Offset) -> tuple[bool, bool]:
+        return len(s.requests) == E and s.leads(r) and n < len(s.log[r]), n < s.hw[r]
+
+    @witness
+    def committed_by_two_leaders(s) -> bool:
+        """Written by one, and shown by another that leads with all that it counts over."""
+        return any(s.hw[a] > 0 and s.log[a][0].epoch < s.epoch[a] and s.leads(a) and len(s.isr) > 1 for a in Replica)
+
+    @witness
+    def eligible_has_what_is_visible(s, r: Replica, x: Replica) -> bool:
+        """Out of sync, and complete."""
+        return x in s.elr and s.leads(r) and s.hw[r] > 0 and s.same(r, x, 0)
+
+
 TO_HIGH_WATERMARK = {"BY_EPOCH": False, "BY_RECORD": False, "ON_FETCH": False, "FENCED": False}
 KIP_101 = TO_HIGH_WATERMARK | {"BY_EPOCH": True}
 KIP_279 = KIP_101 | {"BY_RECORD": True}
 FIRST_TRY = KIP_279 | {"ON_FETCH": True}
 KIP_320 = KIP_279 | {"FENCED": True}
+KIP_966 = KIP_320 | {"ELR": True, "STRICT": True}
 """The generations, by their flags."""
 
 
@@ -795,5 +1034,33 @@ MODELS = [
         generated=963_273,
         depth=29,
         deadlock=True,
+    ),
+    Expectation(
+        Eligible,
+        sizes={"Replica": 2, "L": 2, "R": 2, "E": 3, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False},
+        distinct=24_463,
+        generated=53_011,
+        depth=27,
+        deadlock=True,
+        ghosts=True,
+    ),
+    Expectation(
+        Eligible,
+        sizes={"Replica": 2, "L": 1, "R": 1, "E": 4, "MIN": 2, "C": 2, **KIP_966, "UNCLEAN": True},
+        distinct=26_029,
+        generated=56_993,
+        depth=28,
+        deadlock=True,
+        ghosts=True,
+        note="the last known leader may be elected",
+    ),
+    Expectation(
+        Eligible,
+        sizes={"Replica": 3, "L": 1, "R": 1, "E": 2, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False},
+        distinct=36_532,
+        generated=103_432,
+        depth=32,
+        deadlock=True,
+        ghosts=True,
     ),
 ]
