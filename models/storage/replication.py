@@ -413,6 +413,77 @@ class Generations(Model):
             or s.next.isr != s.isr
         )
 
+    @step("RPN-1", "RPN-2")
+    def a_request_names_who_is_in_sync(s) -> bool:
+        """From then on."""
+        n = len(s.requests)
+        return len(s.next.requests) == n or s.next.requests[n].isr == s.next.isr
+
+    @step("RPN-10")
+    def who_leaves_lags(s, r: Replica, f: Replica) -> bool:
+        """If its leader takes it out."""
+        return (
+            len(s.next.requests) > len(s.requests)
+            or not (s.leads(r) and f in s.isr and f not in s.next.isr)
+            or (f != r and not s.has_below(f, r, len(s.log[r])))
+        )
+
+    @step("RPN-11")
+    def who_joins_is_as_far(s, r: Replica, f: Replica) -> bool:
+        return (
+            not (s.leads(r) and f not in s.isr and f in s.next.isr)
+            or len(s.next.requests) > len(s.requests)
+            or (
+                s.has_below(f, r, s.hw[r])
+                and (not (ON_FETCH or FENCED) or s.hw[r] == len(s.log[r]) or s.log[r][s.hw[r]].epoch == s.epoch[r])
+            )
+        )
+
+    @step("RPN-10", "RPN-11")
+    def the_leader_knows_of_its_change(s) -> bool:
+        """Nobody but the leader and the controller changes who is in sync, and the leader by one."""
+        return (
+            s.next.isr == s.isr
+            or len(s.next.requests) > len(s.requests)
+            or any(
+                s.leads(r)
+                and s.next.known_isr[r] == s.next.isr
+                and any(s.next.isr == s.isr - {f} or s.next.isr == s.isr | {f} for f in Replica)
+                for r in Replica
+            )
+        )
+
+    @step("RPN-3", "RPN-10", "RPN-11")
+    def others_know_what_they_were_sent(s, r: Replica) -> bool:
+        return (
+            s.next.known_isr[r] == s.known_isr[r] or s.next.epoch[r] > s.epoch[r] or s.next.known_isr[r] == s.next.isr
+        )
+
+    @step("RPN-6", "RPN-8")
+    def a_log_is_cut_or_grows(s, r: Replica, n: Offset) -> bool:
+        """By one record."""
+        return len(s.next.log[r]) <= len(s.log[r]) + 1 and (
+            n >= min(len(s.log[r]), len(s.next.log[r])) or s.next.log[r][n] == s.log[r][n]
+        )
+
+    @invariant("RPN-9")
+    def the_high_watermark_is_in_the_log(s, r: Replica) -> bool:
+        """Before that, as published, a leader that is not in sync could raise it beyond."""
+        return not (ON_FETCH or FENCED) or s.hw[r] <= len(s.log[r])
+
+    @witness
+    def follows_the_newest(s, f: Replica, r: Replica) -> bool:
+        return f != r and s.leads(r) and s.leader[f] == r and s.epoch[f] == len(s.requests)
+
+    @witness
+    def fewer_in_sync_than_the_controller_sent(s, r: Replica) -> bool:
+        """By the leader's change."""
+        return s.leads(r) and len(s.isr) < len(s.requests[len(s.requests) - 1].isr)
+
+    @witness
+    def more_in_sync_than_the_controller_sent(s, r: Replica) -> bool:
+        return s.leads(r) and len(s.isr) > len(s.requests[len(s.requests) - 1].isr)
+
     @witness
     def committed_by_two_leaders(s) -> bool:
         return any(
@@ -927,6 +998,43 @@ class Eligible(Generations):
     def leader_counts_all_in_sync(s, r: Replica, f: Replica) -> bool:
         """What the leader counts over is no less than what the controller may elect."""
         return not s.leads(r) or f not in s.isr or f in s.maximal_isr(r)
+
+    @step("RPN-10", "RPN-21")
+    def who_leaves_lags(s, r: Replica, f: Replica) -> bool:
+        """When its leader asks for it."""
+        return (
+            s.proposed[r] != set()
+            or s.next.proposed[r] == set()
+            or f not in s.known_isr[r]
+            or f in s.next.proposed[r]
+            or (f != r and not s.has_below(f, r, len(s.log[r])))
+        )
+
+    @step("RPN-28")
+    def who_joins_is_as_far(s, r: Replica, f: Replica) -> bool:
+        return not (s.proposed[r] == set() and f not in s.known_isr[r] and f in s.next.proposed[r]) or (
+            s.follows(f, r)
+            and len(s.log[f]) >= s.hw[r]
+            and all(s.log[r][n].epoch == s.epoch[r] for n in range(L) if len(s.log[f]) <= n and n < len(s.log[r]))
+        )
+
+    @step("RPN-10", "RPN-21")
+    def the_leader_knows_of_its_change(s) -> bool:
+        """It asked for it, in its epoch."""
+        return (
+            s.next.isr == s.isr
+            or len(s.next.requests) > len(s.requests)
+            or any(s.leads(r) and s.next.isr == s.proposed[r] and r in s.next.accepted for r in Replica)
+        )
+
+    @step("RPN-3", "RPN-21", "RPN-23")
+    def others_know_what_they_were_sent(s, r: Replica) -> bool:
+        return (
+            s.next.known_isr[r] == s.known_isr[r]
+            or s.next.epoch[r] > s.epoch[r]
+            or s.next.leader[r] is None
+            or (r in s.accepted and s.next.known_isr[r] == s.proposed[r])
+        )
 
     @step("RPN-9")
     def a_leaders_high_watermark_rises(s, r: Replica) -> bool:
