@@ -12,6 +12,7 @@
 states can be compared with those that TLC finds in the published TLA+. `Released` says what holds the last generation
 up: at any size no committed record is lost. `CommittedLog` is what a user may rely on, and `Released` refines it.
 `Fetching` and `Eligible` are what became of KIP-320 since: truncation as followers fetch, and eligible leader replicas.
+`AsyncIsr` is how the in-sync replicas change since KIP-497, as published; `Eligible` has that too.
 
 Source: KIP-101, KIP-279, KIP-320, KIP-497, KIP-966; hachikuji/kafka-specification; `Partition.scala`,
 `AbstractFetcherThread.scala`, `PartitionChangeBuilder.java`.
@@ -155,6 +156,125 @@ class CommittedLog(Model):
             and s.committed[0].epoch == s.committed[1].epoch
             and all(s.sees[r] == s.committed for r in Replica)
         )
+
+
+class Follower(Sort):
+    """A replica, where one leads all the time."""
+
+
+V = Size("V")
+"""How often the in-sync replicas change at most."""
+Version = Annotated[int, Range(0, V)]
+"""The partition epoch."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The followers in sync since a version."""
+
+    isr: set[Follower]
+
+
+class AsyncIsr(Model):
+    """Changes of the in-sync replicas under one leader, as published with KIP-497: `changes` is what the controller
+    ever wrote, in the order of the versions; of them the leader has `heard`. At the versions in `asked` it asked for a
+    change by that follower, out if it was in and in if it was out: that may be answered late, or never. `log_end` is
+    what the leader knows of its followers, `leader_end` its own."""
+
+    changes: Annotated[list[Change], Bounded(V)]
+    heard: Version
+    asked: dict[Follower, set[Version]]
+    log_end: dict[Follower, Offset]
+    leader_end: Offset
+
+    @define
+    def in_sync(s, f: Follower, v: Version) -> bool:
+        """f is in sync at that version; at 0 all are."""
+        return v == 0 or f in s.changes[v - 1].isr
+
+    @define
+    def counted(s, f: Follower) -> bool:
+        """In the maximal in-sync replicas of the leader."""
+        return s.in_sync(f, s.heard) or s.heard in s.asked[f]
+
+    @define
+    def asked_for(s, x: Follower, f: Follower, v: Version) -> bool:
+        """Whether x would be in sync after the change of f that was asked for at v."""
+        return s.in_sync(x, v) != (x == f)
+
+    @define
+    def write(s, isr: set[Follower]) -> None:
+        require(len(s.changes) < V)
+        s.next.changes = s.changes + [Change(isr=isr)]
+
+    @action("RPN-2", who="controller")
+    def controller_shrinks(s, f: Follower) -> None:
+        require(s.in_sync(f, len(s.changes)))
+        s.write({x for x in Follower if s.in_sync(x, len(s.changes)) and x != f})
+
+    # The controller takes what was asked for at the version that it has.
+    @action("RPN-10", "RPN-21", who="controller")
+    def accept(s, f: Follower) -> None:
+        require(len(s.changes) in s.asked[f])
+        s.write({x for x in Follower if s.asked_for(x, f, len(s.changes))})
+
+    @action("RPN-10", "RPN-21", who="leader")
+    def shrink(s, f: Follower) -> None:
+        require(s.in_sync(f, s.heard))
+        s.next.asked[f] = s.asked[f] | {s.heard}
+
+    @action("RPN-11", "RPN-21", who="leader")
+    def expand(s, f: Follower) -> None:
+        require(not s.in_sync(f, s.heard))
+        require(s.log_end[f] >= s.leader_end or any(s.counted(x) and s.log_end[x] <= s.log_end[f] for x in Follower))
+        s.next.asked[f] = s.asked[f] | {s.heard}
+
+    @action("RPN-21", who="leader")
+    def hear(s, v: Version) -> None:
+        require(s.heard < v, v <= len(s.changes))
+        s.next.heard = v
+
+    @action("RPN-8", who="leader")
+    def append(s) -> None:
+        require(s.leader_end < L)
+        s.next.leader_end = s.leader_end + 1
+
+    @action("RPN-9", who="follower")
+    def fetch(s, f: Follower) -> None:
+        require(s.log_end[f] < s.leader_end)
+        s.next.log_end[f] = s.log_end[f] + 1
+
+    @invariant("RPN-14", "RPN-21")
+    def valid_high_watermark(s, f: Follower, o: Offset) -> bool:
+        """Whoever is in sync has what all have that the leader counts over."""
+        return (
+            not s.in_sync(f, len(s.changes))
+            or o > s.leader_end
+            or any(s.counted(x) and s.log_end[x] < o for x in Follower)
+            or s.log_end[f] >= o
+        )
+
+    @lemma("RPN-21")
+    def heard_was_written(s) -> bool:
+        return s.heard <= len(s.changes)
+
+    @lemma("RPN-21")
+    def asks_with_what_it_heard(s, a: Version, f: Follower) -> bool:
+        return a <= s.heard or a not in s.asked[f]
+
+    @lemma("RPN-21")
+    def later_changes_are_counted(s, f: Follower, v: Version) -> bool:
+        return v < s.heard or v > len(s.changes) or not s.in_sync(f, v) or s.counted(f)
+
+    @lemma("RPN-21")
+    def unheard_changes_shrink(s, f: Follower, v: Version, w: Version) -> bool:
+        """But for the first, which may be what was asked for."""
+        return not (s.heard < v <= w <= len(s.changes)) or not s.in_sync(f, w) or s.in_sync(f, v)
+
+    @witness
+    def pending_expansion_is_made(s, f: Follower) -> bool:
+        """And the leader does not know."""
+        return s.in_sync(f, len(s.changes)) and not s.in_sync(f, s.heard)
 
 
 class Generations(Model):
@@ -814,6 +934,51 @@ class Fetching(Generations):
         return s.follows(f, r) and s.diverges(s.log[f], r)
 
 
+class Candidates(Model):
+    """Who may be elected, as the controller keeps it with KIP-966."""
+
+    isr: set[Replica]
+    elr: set[Replica]
+    crashes: Annotated[int, Range(0, C)]
+
+    @initial
+    def start(s) -> None:
+        s.next.isr = set(Replica)
+
+    @action("RPN-2", "RPN-22", who="controller")
+    def leave(s, f: Replica) -> None:
+        require(f in s.isr)
+        s.next.isr = s.isr - {f}
+        s.next.elr = s.elr | {f} if len(s.isr - {f}) < MIN else set()
+
+    # As its leader asks for, or elected.
+    @action("RPN-22", "RPN-24", who="controller")
+    def join(s, f: Replica) -> None:
+        require(f not in s.isr)
+        s.next.isr = s.isr | {f}
+        s.next.elr = s.elr - {f} if len(s.isr | {f}) < MIN else set()
+
+    @action("RPN-23", who="broker, controller")
+    def unclean_shutdown(s, f: Replica) -> None:
+        require(s.crashes < C)
+        s.next.crashes = s.crashes + 1
+        s.next.isr = s.isr - {f}
+        s.next.elr = s.elr - {f}
+
+    @invariant("RPN-25")
+    def enough_are_left(s) -> bool:
+        """One fewer at most with each unclean shutdown."""
+        return len(Replica) < MIN or len(s.isr) + len(s.elr) + s.crashes >= MIN
+
+    @invariant("RPN-22")
+    def in_sync_or_eligible(s, r: Replica) -> bool:
+        return not (r in s.isr and r in s.elr) and (len(s.isr) < MIN or r not in s.elr)
+
+    @witness
+    def nobody_is_left(s) -> bool:
+        return s.isr == set() and s.elr == set()
+
+
 class Eligible(Generations):
     """KIP-966 on KIP-320, with changes of the in-sync replicas that are pending. `elr` are the eligible replicas.
     `proposed` is what a leader has asked the controller for, empty if nothing; of a leader in `accepted` the controller
@@ -1143,6 +1308,16 @@ MODELS = [
         depth=29,
         deadlock=True,
     ),
+    Expectation(
+        AsyncIsr,
+        sizes={"Follower": 2, "L": 1, "V": 3},
+        distinct=8_020,
+        generated=27_401,
+        depth=18,
+        deadlock=True,
+        note="the distinct states of the published model",
+    ),
+    Expectation(Candidates, sizes={"Replica": 3, "MIN": 2, "C": 3}, distinct=88, generated=457, depth=8, deadlock=True),
     Expectation(
         Eligible,
         sizes={"Replica": 2, "L": 2, "R": 2, "E": 3, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False},

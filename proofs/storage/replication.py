@@ -1,9 +1,11 @@
 """For any number of replicas, offsets, records and epochs, of the protocol since KIP-320: no committed record is lost,
-replicas agree below their high watermarks, and what users see is one log that only grows."""
+replicas agree below their high watermarks, and what users see is one log that only grows. And of changes of the in-sync
+replicas that are pending: the leader counts over all that the controller may elect. And of the controller with KIP-966:
+how many can be elected after so many unclean shutdowns."""
 
 from __future__ import annotations
 
-from kafkaspec.models.storage.replication import KIP_320, CommittedLog, Released
+from kafkaspec.models.storage.replication import KIP_320, AsyncIsr, Candidates, CommittedLog, Released
 from kafkaspec.prove.proof import Proof
 
 FOLLOWERS_HAVE = (
@@ -17,6 +19,8 @@ FROM_THE_LEADER = ("follower_is_prefix", "ghost_lengths")
 IN_SYNC_HAVE = ("hw_is_committed", "isr_is_as_far", "leader_has_what_was_committed", "no_committed_record_is_lost")
 
 PROOFS = [
+    Proof(AsyncIsr, explored_at={"Follower": 2, "L": 1, "V": 2}),
+    Proof(Candidates, explored_at={"Replica": 3, "MIN": 2, "C": 3}),
     Proof(CommittedLog, explored_at={"Replica": 2, "L": 2, "R": 2, "E": 2}),
     Proof(
         Released,

@@ -18,6 +18,7 @@ from kafkaspec.models.storage.replication import (
     STRICT,
     UNCLEAN,
     C,
+    Follower,
     L,
     Offset,
     R,
@@ -315,6 +316,35 @@ def _unclean_keeps_the_in_sync_replicas() -> LoadedModel:
 
 
 # ---- pending changes, and eligible replicas
+def _forgets_what_it_asked_for() -> LoadedModel:
+    class AsyncIsr(model.AsyncIsr):
+        @define
+        def counted(s, f: Follower) -> bool:
+            return s.in_sync(f, s.heard)
+
+    return load(AsyncIsr)
+
+
+def _at_any_version() -> LoadedModel:
+    class AsyncIsr(model.AsyncIsr):
+        @action("RPN-10", "RPN-21", who="controller")
+        def accept(s, f: Follower) -> None:
+            require(any(v in s.asked[f] for v in range(len(s.changes) + 1)))
+            s.write({x for x in Follower if s.asked_for(x, f, len(s.changes))})
+
+    return load(AsyncIsr)
+
+
+def _leaves_for_good() -> LoadedModel:
+    class Candidates(model.Candidates):
+        @action("RPN-2", "RPN-22", who="controller")
+        def leave(s, f: Replica) -> None:
+            require(f in s.isr)
+            s.next.isr = s.isr - {f}
+
+    return load(Candidates)
+
+
 def _counts_over_the_smaller() -> LoadedModel:
     class Eligible(model.Eligible):
         @define
@@ -531,6 +561,15 @@ MUTANTS = [
     ),
     of_model("never validates", "RPN-16", "a consumer reads on in another log", _never_validates),
     of_model("unclean, and all in sync", "RPN-17", "the others stay in sync", _unclean_keeps_the_in_sync_replicas),
+    of_model(
+        "forgets what it asked for",
+        "RPN-21",
+        "a leader counts over those that it knows as in sync",
+        _forgets_what_it_asked_for,
+        "KIP-497",
+    ),
+    of_model("at any version", "RPN-10", "the controller takes what was asked for before it changed", _at_any_version),
+    of_model("leaves for good", "RPN-22 RPN-25", "though too few stay", _leaves_for_good),
     of_model(
         "counts over the smaller",
         "RPN-21",

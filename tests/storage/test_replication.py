@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kafkaspec.explore.engine import Exploration, explore
-from kafkaspec.language import LoadedModel, Model, action, invariant, load, require
+from kafkaspec.language import LoadedModel, Model, action, invariant, load, refines, require
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.storage.replication import (
     FIRST_TRY,
@@ -26,6 +26,8 @@ from kafkaspec.models.storage.replication import (
     KIP_966,
     MODELS,
     TO_HIGH_WATERMARK,
+    AsyncIsr,
+    Candidates,
     CommittedLog,
     Eligible,
     Fetching,
@@ -430,6 +432,39 @@ def test_what_is_written_is_committed_if_followers_fetch() -> None:
 
 
 # ---- pending changes, and eligible replicas (KIP-966)
+@pytest.mark.parametrize(
+    ("followers", "records", "changes", "distinct"),
+    [(1, 1, 2, 42), (2, 1, 2, 1_460), (2, 2, 2, 4_088), (1, 2, 3, 168), (2, 1, 3, 8_020)],
+)
+def test_pending_changes_are_those_published(followers: int, records: int, changes: int, distinct: int) -> None:
+    """What TLC finds in `AsyncIsr.tla`, which has no limits: with a constraint on the leader's log and the version."""
+    found = explore(load(AsyncIsr), {"Follower": followers, "L": records, "V": changes}, deadlock=True)
+    assert (found.outcome, found.distinct) == ("complete", distinct)
+
+
+@pytest.mark.clause("RPN-21")
+def test_what_was_asked_for_is_counted_until_something_newer_is_heard() -> None:
+    c = Concrete(AsyncIsr, {"Follower": 2, "L": 1, "V": 2})
+    (s,) = c.initial_states()
+
+    def step(name: str, **arguments: str | int) -> dict[str, Any]:
+        nonlocal s
+        (s,) = [
+            t.state
+            for t in c.successors(s)
+            if t.action == name and {k: getattr(v, "name", v) for k, v in t.arguments.items()} == arguments
+        ]
+        return dict(c.show(s))
+
+    step("controller_shrinks", f="f0")
+    step("hear", v=1)
+    step("append")
+    step("fetch", f="f0")
+    assert step("expand", f="f0")["asked"] == {"f0": [1], "f1": []}
+    assert step("accept", f="f0")["changes"] == [{"isr": ["f1"]}, {"isr": ["f0", "f1"]}]
+    assert step("hear", v=2)["heard"] == 2
+
+
 TWO: Sizes = {"Replica": 2, "L": 1, "R": 1, "E": 5, "MIN": 2, "C": 1, "UNCLEAN": False}
 THREE: Sizes = {"Replica": 3, "L": 1, "R": 1, "E": 3, "MIN": 2, "C": 1, "UNCLEAN": False}
 HALVES = [
@@ -456,6 +491,22 @@ def test_one_half_of_kip_966_is_not_enough(
     assert steps_to(m, "strong_isr", at) == strong
     assert steps_to(m, "no_committed_record_is_lost", at) == committed
     assert steps_to(m, "no_acknowledged_record_is_lost", at) == acknowledged
+
+
+class Kept(Eligible):
+    @refines(Candidates, "RPN-22", "RPN-25")
+    def candidates(s) -> Candidates:
+        return Candidates.shown(isr=s.isr, elr=s.elr, crashes=s.crashes)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.clause("RPN-22", "RPN-25")
+@pytest.mark.parametrize(("sizes", "eligible", "steps"), [(TWO, True, None), (THREE, True, None), (TWO, False, 1)])
+def test_the_controller_keeps_the_candidates_that_are_proved_for_every_size(
+    sizes: Sizes, eligible: bool, steps: int | None
+) -> None:
+    """Whatever is proved of them holds of it at these sizes; without eligible replicas it keeps others."""
+    assert steps_to(load(Kept), "candidates", {**sizes, **KIP_966, "ELR": eligible, "UNCLEAN": True}) == steps
 
 
 class WeakAsPublished(Eligible):
