@@ -1159,10 +1159,14 @@ class Eligible(Generations):
     def in_sync_or_eligible(s, r: Replica) -> bool:
         return not (r in s.isr and r in s.elr) and (len(s.isr) < MIN or r not in s.elr)
 
-    @invariant("RPN-21")
-    def leader_counts_all_in_sync(s, r: Replica, f: Replica) -> bool:
-        """What the leader counts over is no less than what the controller may elect."""
-        return not s.leads(r) or f not in s.isr or f in s.maximal_isr(r)
+    @invariant("RPN-21", "RPN-22")
+    def leader_counts_all_candidates(s, r: Replica, f: Replica) -> bool:
+        """Whom the controller has in sync, and whoever is eligible if the leader may commit yet."""
+        return (
+            not s.leads(r)
+            or f in s.maximal_isr(r)
+            or (f not in s.isr and (f not in s.elr or len(s.known_isr[r]) < MIN))
+        )
 
     @step("RPN-10", "RPN-21")
     def who_leaves_lags(s, r: Replica, f: Replica) -> bool:
