@@ -1243,6 +1243,14 @@ class Eligible(Generations):
         return any(s.hw[a] > 0 and s.log[a][0].epoch < s.epoch[a] and s.leads(a) and len(s.isr) > 1 for a in Replica)
 
     @witness
+    def the_last_known_leads(s, r: Replica) -> bool:
+        """If it may: nobody was in sync or eligible."""
+        n = len(s.requests)
+        return not UNCLEAN or (
+            s.elected() == r and s.isr == {r} and s.elr == set() and n > 1 and s.requests[n - 2].isr == set()
+        )
+
+    @witness
     def eligible_has_what_is_visible(s, r: Replica, x: Replica) -> bool:
         """Out of sync, and complete."""
         return x in s.elr and s.leads(r) and s.hw[r] > 0 and s.same(r, x, 0)
