@@ -9,7 +9,6 @@ from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import high_watermark as model
 from kafkaspec.spec.storage.high_watermark import machine
-from kafkaspec.spec.storage.high_watermark_parts.answers import Batch
 from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, Partition, maximal_isr
 
 OTHERS = (2, 3, 4)
@@ -293,7 +292,7 @@ class Cluster:
             set_up=[
                 *(_broker(id, fenced=False) for id in self.ids.values()),
                 ("makeFollower", {"leader": 4, "leader_epoch": 0, "partition_epoch": 0, **TOLD}),
-                ("processPartitionData", {"batches": [Batch(0, 1)], "high_watermark": 0, "log_start": 0}),
+                ("processPartitionData", {"batches": [[0, 1]], "high_watermark": 0, "log_start": 0}),
                 ("makeLeader", elected),
             ],
         )
