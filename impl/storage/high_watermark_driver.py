@@ -51,6 +51,11 @@ class Driver(ByName):
             self.queue,
             lambda: self.now,
         )
+        others = [f.id for f in self.first.followers]
+        for b in self.first.brokers:
+            self.update_broker(*b)
+        if others:
+            self.subject.make_leader(1, 1, [replicas.LOCAL, *others], [replicas.LOCAL, *others])
 
     # the environment
 

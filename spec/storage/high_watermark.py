@@ -34,7 +34,13 @@ from kafkaspec.spec.storage.high_watermark_parts.answers import (
     FewRecords,
     Reached,
 )
-from kafkaspec.spec.storage.high_watermark_parts.contracts import in_bounds, of_a_leader, unchanged
+from kafkaspec.spec.storage.high_watermark_parts.contracts import (
+    in_bounds,
+    is_set,
+    is_told_in_order,
+    of_a_leader,
+    unchanged,
+)
 from kafkaspec.spec.storage.high_watermark_parts.fetches import (
     NOT_LEADER,
     ONE_BROKER,
@@ -63,6 +69,7 @@ from kafkaspec.spec.storage.high_watermark_parts.replicas import (
     min_isr,
     observe,
     out_of_sync,
+    rule,
     with_change,
     with_epoch,
     with_high_watermark_raised,
@@ -121,9 +128,17 @@ def initial(
     min_insync_replicas: FewReplicas = 1,
     broker_epoch: BrokerEpoch = 101,
     now: Time = 1_000_000,
+    followers: Annotated[int, Within(0, 5)] = 0,
 ) -> Partition:
-    """An empty log of which the broker has not heard yet whether it leads. `now` in ms."""
-    return Partition(Config(replica_lag_time_max_ms, min_insync_replicas, broker_epoch), now)
+    """An empty log, `now` in ms. The broker has not heard yet whether it leads; or it has, and leads so many
+    `followers` that are in sync: brokers from 2 on, registered with epoch 12, in leader epoch and partition epoch 1."""
+    state = Partition(Config(replica_lag_time_max_ms, min_insync_replicas, broker_epoch), now)
+    if not followers:
+        return state
+    others = range(2, followers + 2)
+    state = replace(state, brokers=tuple(Broker(id, 12, False, False) for id in others))
+    led: Partition = rule(make_leader)(state, 1, 1, [LOCAL, *others], [LOCAL, *others], "RECOVERED").state
+    return led
 
 
 machine = Machine("high_watermark", initial, observe)
@@ -151,17 +166,6 @@ def remove_broker(state: Partition, id: FollowerId) -> Partition:
 def advance(state: Partition, ms: Duration) -> Partition:
     """Time passes; `ms` of it."""
     return replace(state, now=state.now + ms)
-
-
-def is_told_in_order(state: Partition, leader: int, leader_epoch: int, partition_epoch: int) -> bool:
-    """Whether the controller may say so, after what it has said."""
-    if partition_epoch < state.partition_epoch:
-        return leader_epoch <= state.leader_epoch
-    return leader_epoch > state.leader_epoch or (leader_epoch == state.leader_epoch and leader == state.leader)
-
-
-def is_set(ids: Sequence[int]) -> bool:
-    return 0 < len(ids) <= 100 and len(set(ids)) == len(ids)
 
 
 @machine.operation("makeLeader", "HWM-24", "HWM-23", "HWM-25", "HWM-3", "HWM-4", "HWM-2", "HWM-1")

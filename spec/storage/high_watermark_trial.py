@@ -12,48 +12,84 @@ from kafkaspec.spec.storage.high_watermark import machine
 from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, Partition, maximal_isr
 
 OTHERS = (2, 3, 4)
-EPOCHS = {2: 12, 3: 13, 4: 14}
-"""Broker epochs of a first life."""
+EPOCH: Final = 12
+"""The broker epoch of everybody's first life."""
+
+
+def _one_in(state: Partition, n: int) -> bool:
+    """In one of so many states: what undoes much is done seldom, so that a leader comes to something."""
+    log, asked = state.log, 1 + (state.in_flight is not None) + 2 * (state.pending is not None)
+    seen = sum(max(0, f.log_end) * f.id + f.last_caught_up_ms for f in state.followers)
+    return (
+        log.log_end * 5 + log.high_watermark * 3 + state.partition_epoch * 7 + seen + state.now * 11
+    ) % n == asked % n
+
+
+def _led(state: Partition) -> bool:
+    """Whether a leader is to be asked: who is none refuses, always alike."""
+    return state.is_leader or _one_in(state, 6)
 
 
 def _focus(state: Partition) -> int:
-    """The follower that is mostly asked for: another one as time goes by."""
-    return OTHERS[(state.log.log_end + state.partition_epoch) % 2]
-
-
-def _epoch_of(state: Partition, id: int) -> int:
-    broker = state.broker(id)
-    return EPOCHS[id] if broker is None else broker.epoch
+    """The follower that is mostly asked for: the one that is behind; what waits for it may come then."""
+    behind = [(f.log_end, f.id) for f in state.followers if f.id in OTHERS]
+    return min(behind)[1] if behind else OTHERS[0]
 
 
 def _broker_epochs(state: Partition) -> Sequence[int]:
-    now = _epoch_of(state, _focus(state))
-    return [now, now, now, now, -1, now - 1, now + 1, 2**40]
+    known = [b.epoch for b in state.brokers]
+    return [*[EPOCH] * 4, *known, *known, *known, *known, -1, EPOCH - 1, *(e + 1 for e in known[:1])]
+
+
+def _brokers(state: Partition) -> Sequence[int]:
+    """Whoever is not registered first."""
+    missing = [id for id in OTHERS[:2] if state.broker(id) is None]
+    if missing:
+        return missing
+    return [_focus(state), *OTHERS] if _one_in(state, 4) else []
 
 
 def _new_epochs(state: Partition) -> Sequence[int]:
-    return [*(e for id in OTHERS[:2] for e in (EPOCHS[id], EPOCHS[id], _epoch_of(state, id))), 2**40, -1, 0]
+    known = [b.epoch for b in state.brokers]
+    return [EPOCH] * 6 if len(known) < 2 else [*known, *known, EPOCH, EPOCH + 1, 2**40, -1, 0]
+
+
+def _states(state: Partition) -> Sequence[bool]:
+    return [False] if len(state.brokers) < 2 else [False, False, False, True]
 
 
 def _leader_epochs(state: Partition) -> Sequence[int]:
     e = max(0, state.leader_epoch)
-    return [e, e, e, e + 1, e + 1, max(0, e - 1), 2**31 - 1 if e == 7 else e]
+    return [*([e] * 3 if state.is_leader else []), e + 1, e + 1, e, max(0, e - 1), *([2**31 - 1] if e == 7 else [])]
 
 
 def _named_epochs(state: Partition) -> Sequence[int | None]:
     e = max(0, state.leader_epoch)
-    return [e, e, e, e, e, None, e + 1, max(0, e - 1)]
+    return [*[e] * 12, None, None, e + 1, max(0, e - 1)]
 
 
 def _fetched_epochs(state: Partition) -> Sequence[int | None]:
     known = [e.epoch for e in state.log.epochs]
     near = [k + d for k in known[-2:] for d in (-1, 1) if k + d >= 0]
-    return [None, None, None, *known[-1:], *known[-1:], *known[-3:], *near]
+    return [*[None] * 8, *known[-1:] * 4, *known[-3:], *near]
+
+
+def _leaders(state: Partition) -> Sequence[int]:
+    if state.is_leader:
+        return [2, 3, -1] if _one_in(state, 12) else []
+    return [2, 2, 3, -1, *([state.leader] * 2 if state.leader is not None else [])]
 
 
 def _partition_epochs(state: Partition) -> Sequence[int]:
     e = state.partition_epoch
-    return [e + 1, e + 1, e + 1, e, e, max(0, e - 1)]
+    return [e + 1, e + 1, e + 1, e, e, max(0, e - 1), *([2**31 - 1] if e == 2**15 else [])]
+
+
+def _assignments(state: Partition) -> Sequence[Sequence[int]]:
+    """What the controller says to one that leads already is said seldom, but while something is pending."""
+    if state.is_leader and not _one_in(state, 2 if state.pending is not None else 6):
+        return []
+    return [*[[LOCAL, 2, 3]] * 4, [LOCAL, 2], [3, LOCAL], [LOCAL], [2, LOCAL, 4, 3], [2, LOCAL, 4, 3]]
 
 
 def _asked(state: Partition) -> int:
@@ -65,17 +101,17 @@ def _offsets(state: Partition) -> Sequence[int]:
     log = state.log
     started = [] if state.epoch_start is None else [state.epoch_start, max(0, state.epoch_start - 1)]
     last = [f.log_end for f in state.followers if f.log_end >= 0]
-    near = [log.high_watermark, max(0, log.high_watermark - 1), log.high_watermark + 1, log.log_start]
-    ends = [e.start_offset for e in log.epochs[-3:]]
-    return [
-        *[log.log_end] * 6, *last, *near, *started, *ends, max(0, log.log_end - 1), log.log_end + 1,
-        max(0, log.log_start - 1),
-    ]  # fmt: skip
+    near = [log.high_watermark, max(0, log.high_watermark - 1), min(log.high_watermark + 1, log.log_end)]
+    ends = [e.start_offset for e in log.epochs[-2:]]
+    far = [log.log_start, max(0, log.log_start - 1), log.log_end + 1] if _one_in(state, 3) else []
+    return [*[log.log_end] * 10, *last, *near, *near, *started, *ends, max(0, log.log_end - 1), *far]
 
 
 def _deletions(state: Partition) -> Sequence[int]:
     log = state.log
-    return [-1, log.log_start + 1, log.high_watermark, log.high_watermark + 1, log.log_start, -2, 0]
+    if not _one_in(state, 3):
+        return []
+    return [log.log_start + 1, log.log_start + 1, -1, log.high_watermark, log.high_watermark + 1, log.log_start, -2, 0]
 
 
 def _followers_starts(state: Partition) -> Sequence[int]:
@@ -84,9 +120,9 @@ def _followers_starts(state: Partition) -> Sequence[int]:
 
 
 def _isrs(state: Partition) -> Sequence[Sequence[int]]:
-    known = [*state.isr] or [LOCAL]
-    proposed = [*state.in_flight.ids] if state.in_flight is not None else known
-    return [known, known, proposed, [LOCAL], [LOCAL, 2], [LOCAL, 2, 3], [3, LOCAL]]
+    proposed = [[*state.in_flight.ids]] * 2 if state.in_flight is not None else []
+    known = [[*state.isr]] * 2 if state.isr else []
+    return [*known, *proposed, [LOCAL], [LOCAL, 2], [LOCAL, 2], [LOCAL, 2, 3], [LOCAL, 2, 3], [3, LOCAL]]
 
 
 def _answered(state: Partition) -> Sequence[Sequence[int]]:
@@ -134,20 +170,21 @@ def _passing(state: Partition) -> Sequence[int]:
     lag = state.config.replica_lag_time_max_ms
     oldest = [f.last_caught_up_ms for f in state.followers if state.now - f.last_caught_up_ms <= lag]
     up_to_now = [left for f in oldest for left in (lag - (state.now - f), lag - (state.now - f) + 1)]
-    return [1, *up_to_now, lag // 2 + 1, lag, lag + 1]
+    return [1, *up_to_now, lag // 2 + 1, *([lag, lag + 1] if state.pending is None else [])]
 
 
 def _required(state: Partition) -> Sequence[int]:
-    return [state.log.high_watermark, state.log.high_watermark + 1, state.log.log_end, 0]
+    return [state.log.high_watermark, state.log.high_watermark + 1, state.log.log_end, 0] if _one_in(state, 2) else []
 
 
 machine.candidates |= {
-    "id": lambda state: [_focus(state), _focus(state), *OTHERS],
+    "id": _brokers,
+    "removeBroker:id": lambda state: OTHERS if _one_in(state, 9) else (),
     "epoch": _new_epochs,
-    "fenced": lambda state: (False, False, False, True),
-    "shutting_down": lambda state: (False, False, False, True),
-    "ms": _passing,
-    "leader": lambda state: [2, 2, 3, -1, *([state.leader] if state.leader not in (None, LOCAL) else [])],
+    "fenced": _states,
+    "shutting_down": _states,
+    "ms": lambda state: _passing(state) if _one_in(state, 2) else [],
+    "leader": _leaders,
     "leader_epoch": _leader_epochs,
     "alterPartitionSucceeded:leader_epoch": lambda state: [max(0, state.leader_epoch)] * 5 + [state.leader_epoch + 1],
     "lastOffsetForLeaderEpoch:leader_epoch": _own_epochs,
@@ -158,14 +195,14 @@ machine.candidates |= {
         _asked(state),
         max(0, _asked(state) - 1),
     ],
-    "replicas": lambda state: [[LOCAL, 2, 3], [LOCAL, 2, 3], [LOCAL, 2], [3, LOCAL], [LOCAL], [2, LOCAL, 4, 3]],
+    "replicas": _assignments,
     "isr": _isrs,
     "alterPartitionSucceeded:isr": _answered,
     "leader_recovery_state": lambda state: ("RECOVERED", "RECOVERED", "RECOVERING"),
-    "count": lambda state: (1, 2, 3),
+    "count": lambda state: (1, 1, 2, 3) if _led(state) else (),
     "required_acks": lambda state: (-1, -1, 1, 0),
     "required_offset": _required,
-    "replica": lambda state: [_focus(state)] * 4 + [2, 3, 4],
+    "replica": lambda state: [_focus(state)] * 4 + [2, 3, *([4] if state.follower(4) else [])] if _led(state) else [],
     "broker_epoch": _broker_epochs,
     "current_leader_epoch": _named_epochs,
     "last_fetched_epoch": _fetched_epochs,
@@ -179,8 +216,8 @@ machine.candidates |= {
         0,
         state.log.high_watermark,
     ],
-    "only_leader": lambda state: (True, False),
-    "client": lambda state: (True, False),
+    "only_leader": lambda state: (True, False) if _one_in(state, 3) else (),
+    "client": lambda state: (True, False) if _one_in(state, 3) else (),
     "error": lambda state: (
         "INELIGIBLE_REPLICA", "FENCED_LEADER_EPOCH", "INVALID_UPDATE_VERSION", "UNKNOWN_SERVER_ERROR",
         "OPERATION_NOT_ATTEMPTED", "NEW_LEADER_ELECTED", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID",
@@ -199,8 +236,9 @@ machine.candidates |= {
         state.log.log_start,
     ],
     "init:replica_lag_time_max_ms": lambda state: (30_000, 10, 1, 2**31 - 1),
-    "init:min_insync_replicas": lambda state: (1, 2, 3, 100),
+    "init:min_insync_replicas": lambda state: (1, 2, 1, 2, 3, 100),
     "init:broker_epoch": lambda state: (101, -1, 2**40),
+    "init:followers": lambda state: (2, 2, 1, 1, 3, 0, 0),
     "init:now": lambda state: (1_000_000, 0, 2**40),
 }  # fmt: skip
 
@@ -276,7 +314,7 @@ class Cluster:
             and state.now - follower.last_fetch_ms <= LAG_MS
         ):
             return None
-        of = {"replica": id, "broker_epoch": EPOCHS[id], "current_leader_epoch": state.leader_epoch}
+        of = {"replica": id, "broker_epoch": EPOCH, "current_leader_epoch": state.leader_epoch}
         return [("fetchRecords", {**of, "last_fetched_epoch": None, "offset": offset, "log_start": 0})]
 
     def mapping(self, without: Mapping[str, str]) -> RefinementMapping[Partition]:
@@ -299,7 +337,7 @@ class Cluster:
 
 
 def _broker(id: int, fenced: bool) -> Call:
-    return "updateBroker", {"id": id, "epoch": EPOCHS[id], "fenced": fenced, "shutting_down": False}
+    return "updateBroker", {"id": id, "epoch": EPOCH, "fenced": fenced, "shutting_down": False}
 
 
 REFINEMENTS = (

@@ -5,7 +5,7 @@ The clauses are those of the high watermark, `spec.storage.high_watermark`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from icontract import ensure
@@ -75,3 +75,14 @@ def unchanged(function: F) -> F:
         lambda state, result: not isinstance(result.result, Refused) or result.state == state,
         text,
     )(function)
+
+
+def is_told_in_order(state: Partition, leader: int, leader_epoch: int, partition_epoch: int) -> bool:
+    """Whether the controller may say so, after what it has said."""
+    if partition_epoch < state.partition_epoch:
+        return leader_epoch <= state.leader_epoch
+    return leader_epoch > state.leader_epoch or (leader_epoch == state.leader_epoch and leader == state.leader)
+
+
+def is_set(ids: Sequence[int]) -> bool:
+    return 0 < len(ids) <= 100 and len(set(ids)) == len(ids)
