@@ -11,7 +11,7 @@ Source: Partition, Replica, DefaultAlterPartitionManager, AbstractFetcherThread 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kafkaspec.impl.common.disk import SimulatedDisk
@@ -92,7 +92,6 @@ class LeaderAndIsr:
     partition_epoch: int
     isr: tuple[tuple[int, int], ...]
     """ids and broker epochs"""
-    recovering: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class PendingExpand:
     replica: int
     sent: LeaderAndIsr
     committed: Committed
-    recovering: bool = field(default=False, init=False)
+    recovering = False
 
     @property
     def isr(self) -> frozenset[int]:
@@ -134,7 +133,7 @@ class PendingShrink:
     replicas: frozenset[int]
     sent: LeaderAndIsr
     committed: Committed
-    recovering: bool = field(default=False, init=False)
+    recovering = False
 
     @property
     def isr(self) -> frozenset[int]:
@@ -534,7 +533,7 @@ class Partition:
             return
         if answer.leader_epoch != self.leader_epoch or answer.partition_epoch < self.partition_epoch:
             return
-        self.state = Committed(frozenset(id for id, _ in answer.isr), answer.recovering)
+        self.state = Committed(frozenset(id for id, _ in answer.isr))
         self.partition_epoch = answer.partition_epoch
         self.maybe_increment_high_watermark()
 

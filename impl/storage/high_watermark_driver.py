@@ -106,12 +106,9 @@ class Driver(ByName):
     ) -> fetches.EpochEnd:
         return fetches.EpochEnd(*self.subject.end_of_epoch(current_leader_epoch, leader_epoch, only_leader))
 
-    def alter_partition_succeeded(
-        self, leader_epoch: int, partition_epoch: int, isr: Sequence[int], leader_recovery_state: str
-    ) -> None:
+    def alter_partition_succeeded(self, leader_epoch: int, partition_epoch: int, isr: Sequence[int]) -> None:
         members = tuple((id, impl.NOT_COMPARED) for id in isr)
-        recovering = leader_recovery_state == "RECOVERING"
-        self.subject.on_success(impl.LeaderAndIsr(leader_epoch, partition_epoch, members, recovering))
+        self.subject.on_success(impl.LeaderAndIsr(leader_epoch, partition_epoch, members))
 
     def alter_partition_failed(self, error: str) -> None:
         self.subject.on_error(error)

@@ -544,14 +544,13 @@ def answered(state: Partition) -> tuple[Partition, bool]:
     "HWM-18 an earlier state of the controller is not taken over",
 )
 def alter_partition_succeeded(
-    state: Partition, leader_epoch: LeaderEpoch, partition_epoch: PartitionEpoch, isr: Sequence[NodeId],
-    leader_recovery_state: RecoveryState,
+    state: Partition, leader_epoch: LeaderEpoch, partition_epoch: PartitionEpoch, isr: Sequence[NodeId]
 ) -> Partition:  # fmt: skip
-    """The controller answers that it has these in-sync replicas.
+    """The controller answers that it has these in-sync replicas, of a leader that has recovered, as it was told.
 
-    HWM-17: When the controller has done a change, the leader takes over in-sync replicas, partition epoch and state of
-    recovery as they stand in the answer, and nothing is pending: also if the partition epoch is the leader's own, as
-    when the controller had them already. Then it looks at its high watermark. [KIP-497; {PARTITION},
+    HWM-17: When the controller has done a change, the leader takes over in-sync replicas and partition epoch as they
+    stand in the answer, and nothing is pending: also if the partition epoch is the leader's own, as when the controller
+    had them already. Then it looks at its high watermark. [KIP-497; {PARTITION},
     handleAlterPartitionUpdate; KAFKA-12751, KAFKA-13091]
 
     HWM-18: An answer of another leader epoch than the leader's own, or of a lower partition epoch, changes nothing: the
@@ -567,7 +566,6 @@ def alter_partition_succeeded(
         after,
         isr=tuple(sorted(isr)),
         partition_epoch=partition_epoch,
-        recovering=leader_recovery_state == "RECOVERING",
         pending=None,
     )
     return with_high_watermark_raised(after)

@@ -280,7 +280,7 @@ class Cluster:
 
     def calls(self, state: Partition, action: str, arguments: Mapping[str, Any]) -> Sequence[Call] | None:
         """The calls for an action of the model, whose log is full at its size."""
-        told = {"leader_epoch": state.leader_epoch, "partition_epoch": state.partition_epoch + 1, **TOLD}
+        told = {"leader_epoch": state.leader_epoch, "partition_epoch": state.partition_epoch + 1}
         match action:
             case "append":
                 call = ("appendRecordsToLeader", {"count": 1, "required_acks": 1})

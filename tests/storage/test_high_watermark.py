@@ -76,10 +76,7 @@ class Broker:
         return self("processPartitionData", batches=batches, high_watermark=high, log_start=start)
 
     def done(self, isr: list[int], version: int, epoch: int = 1) -> Any:
-        return self(
-            "alterPartitionSucceeded", leader_epoch=epoch, partition_epoch=version, isr=isr,
-            leader_recovery_state="RECOVERED",
-        )  # fmt: skip
+        return self("alterPartitionSucceeded", leader_epoch=epoch, partition_epoch=version, isr=isr)
 
     def failed(self, error: str) -> Any:
         return self("alterPartitionFailed", error=error)

@@ -53,7 +53,7 @@ class Change:
     leader_epoch: int
     partition_epoch: int
     isr: tuple[Member, ...]
-    leader_recovery_state: Literal["RECOVERED", "RECOVERING"] = "RECOVERED"
+    leader_recovery_state: Literal["RECOVERED"] = "RECOVERED"
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -323,7 +323,7 @@ class Observation:
     epoch_start: Annotated[int | None, governs("HWM-24", "HWM-26")]
     isr: Annotated[tuple[int, ...], governs("HWM-17", "HWM-24", "HWM-26", "HWM-19", "HWM-18", "HWM-22")]
     maximal_isr: Annotated[tuple[int, ...], governs("HWM-4", "HWM-14", "HWM-15", "HWM-17", "HWM-19", "HWM-20")]
-    recovering: Annotated[bool, governs("HWM-24", "HWM-26", "HWM-17")]
+    recovering: Annotated[bool, governs("HWM-24", "HWM-26")]
     in_flight: Annotated[Change | None, governs("HWM-16", "HWM-14", "HWM-15", "HWM-21", "HWM-22")]
     is_pending: Annotated[bool, governs("HWM-16", "HWM-17", "HWM-18", "HWM-19", "HWM-20", "HWM-24")]
     followers: Annotated[tuple[Follower, ...], governs("HWM-7", "HWM-25", "HWM-8", "HWM-24", "HWM-26")]
