@@ -95,7 +95,7 @@ class LeaderAndIsr:
 
 
 @dataclass(frozen=True)
-class Committed:
+class CommittedState:
     """The in-sync replicas that the controller told."""
 
     isr: frozenset[int] = frozenset()
@@ -113,7 +113,7 @@ class PendingExpand:
 
     replica: int
     sent: LeaderAndIsr
-    committed: Committed
+    committed: CommittedState
     recovering = False
 
     @property
@@ -132,7 +132,7 @@ class PendingShrink:
 
     replicas: frozenset[int]
     sent: LeaderAndIsr
-    committed: Committed
+    committed: CommittedState
     recovering = False
 
     @property
@@ -146,7 +146,7 @@ class PendingShrink:
 
 
 Pending = PendingExpand | PendingShrink
-State = Committed | Pending
+State = CommittedState | Pending
 
 
 class AlterPartitionQueue:
@@ -301,7 +301,7 @@ class Partition:
         self.leader_epoch = -1
         self.partition_epoch = 0
         self.epoch_start: int | None = None
-        self.state: State = Committed()
+        self.state: State = CommittedState()
         self.followers: dict[int, FollowerState] = {}
 
     @property
@@ -326,7 +326,7 @@ class Partition:
             return False
         new_leader, in_sync = not self.is_leader, frozenset(isr)
         self._take_followers([id for id in replicas if id != self.broker], keep=not new_leader)
-        self.state = Committed(in_sync)
+        self.state = CommittedState(in_sync)
         if leader_epoch > self.leader_epoch:
             self._begin_epoch(leader_epoch, new_leader, in_sync)
         self.partition_epoch = partition_epoch
@@ -355,7 +355,7 @@ class Partition:
         self.leader, self.leader_epoch, self.partition_epoch = leader, leader_epoch, partition_epoch
         self.epoch_start = None
         self.followers = {}
-        self.state = Committed(recovering=recovering)
+        self.state = CommittedState(recovering=recovering)
         return is_new
 
     # the high watermark
@@ -480,7 +480,12 @@ class Partition:
     def maybe_expand_isr(self, id: int) -> None:
         """[HWM-14]"""
         state = self.state
-        if not isinstance(state, Committed) or id in state.isr or not self.is_eligible(id) or not self.is_in_sync(id):
+        if (
+            not isinstance(state, CommittedState)
+            or id in state.isr
+            or not self.is_eligible(id)
+            or not self.is_in_sync(id)
+        ):
             return
         self.submit(PendingExpand(id, self._proposal(state.isr | {id}), state))
 
@@ -502,7 +507,7 @@ class Partition:
     def maybe_shrink_isr(self) -> None:
         """[HWM-15]"""
         state = self.state
-        if not self.is_leader or not isinstance(state, Committed):
+        if not self.is_leader or not isinstance(state, CommittedState):
             return
         leaving = self.out_of_sync(state.isr)
         if leaving:
@@ -533,7 +538,7 @@ class Partition:
             return
         if answer.leader_epoch != self.leader_epoch or answer.partition_epoch < self.partition_epoch:
             return
-        self.state = Committed(frozenset(id for id, _ in answer.isr))
+        self.state = CommittedState(frozenset(id for id, _ in answer.isr))
         self.partition_epoch = answer.partition_epoch
         self.maybe_increment_high_watermark()
 

@@ -79,11 +79,11 @@ class Driver(ByName):
     def make_follower(self, leader: int, leader_epoch: int, partition_epoch: int, leader_recovery_state: str) -> bool:
         return self.subject.make_follower(leader, leader_epoch, partition_epoch, leader_recovery_state == "RECOVERING")
 
-    def append_records_to_leader(self, count: int, required_acks: int) -> answers.Appended:
-        return answers.Appended(*self.subject.append_as_leader(count, required_acks))
+    def append_records_to_leader(self, count: int, required_acks: int) -> answers.AppendInfo:
+        return answers.AppendInfo(*self.subject.append_as_leader(count, required_acks))
 
-    def check_enough_replicas_reach_offset(self, required_offset: int) -> answers.Reached:
-        return answers.Reached(*self.subject.enough_replicas_reach(required_offset))
+    def check_enough_replicas_reach_offset(self, required_offset: int) -> answers.Completion:
+        return answers.Completion(*self.subject.enough_replicas_reach(required_offset))
 
     def fetch_records(
         self, replica: int, broker_epoch: int, current_leader_epoch: int | None, last_fetched_epoch: int | None,
@@ -131,7 +131,7 @@ class Driver(ByName):
     def state(self) -> replicas.Partition:
         """The spec's state that the partition stands for."""
         p, log = self.subject, self.subject.log
-        pending = None if isinstance(p.state, impl.Committed) else _change(p.state.sent)
+        pending = None if isinstance(p.state, impl.CommittedState) else _change(p.state.sent)
         sent = self.queue.unsent.get(p.name)
         return replicas.Partition(
             config=self.first.config,

@@ -1,13 +1,13 @@
 """A leader that raises its high watermark while the controller decides who is in sync, and neither knows what the other
 has: requests and answers are under way, and both are late.
 
-`Leading` is one leader as its broker has it: fetches, appends, the passing of time, and whatever the controller may
+`Leadership` is one leader as its broker has it: fetches, appends, the passing of time, and whatever the controller may
 answer. The spec is compared with it. `Changes` has the controller and what the followers' logs really hold: brokers are
 fenced, restart with less than they had, and register anew; a request is judged by the partition epoch that it names.
 
 What is simplified. There is one leader epoch. The leader is in sync, always, and is none of the followers here. A fetch
 gets one record. Whether a follower may join is the controller's choice, at any moment; how long one may lag is a set of
-those that do not. In `Leading` a follower that is one fetch behind is not in sync by that, and no log gets shorter.
+those that do not. In `Leadership` a follower that is one fetch behind is not in sync by that, and no log gets shorter.
 
 Source: KIP-497, KIP-841, KIP-903; Partition, Replica and DefaultAlterPartitionManager, Kafka 4.3.0.
 """
@@ -56,7 +56,7 @@ Offset = Annotated[int, Range(0, L)]
 Version = Annotated[int, Range(0, V)]
 
 
-class Leading(Model):
+class Leadership(Model):
     """`begun` records were there when the leader's epoch began. `isr` is as the controller last told it. `proposed` is
     what the leader asked for, while it is `pending`; `in_flight` says whether a request is not answered. `known` have
     fetched, `current` were caught up not long ago, `eligible` may join."""
@@ -521,7 +521,7 @@ AS_SPECIFIED = {"NEWER": True, "BROKER_EPOCHS": True, "MAXIMAL": True}
 """With a leader that skips what has its own partition epoch."""
 
 MODELS = [
-    Expectation(Leading, sizes={"Follower": 2, "L": 2, "M": 2}, distinct=6_624, generated=69_341, depth=12),
+    Expectation(Leadership, sizes={"Follower": 2, "L": 2, "M": 2}, distinct=6_624, generated=69_341, depth=12),
     Expectation(
         Changes,
         sizes={"Follower": 2, "L": 1, "V": 3, "M": 2, **AS_SPECIFIED},

@@ -1,5 +1,5 @@
 """For any number of followers, records and partition epochs: whoever may be in sync has what is replicated, as far as
-the leader knows (`Leading`), and whoever is in sync for the controller really has it (`Changes`).
+the leader knows (`Leadership`), and whoever is in sync for the controller really has it (`Changes`).
 
 What holds `Changes` up: between two states of the controller only an accepted request adds anybody
 (`only_requests_add`); the leader knows that one, or holds it for pending (`what_was_accepted_is_known_or_pending`); and
@@ -9,10 +9,10 @@ a request that is not pending any more names a partition epoch that the controll
 
 from __future__ import annotations
 
-from kafkaspec.models.storage.high_watermark import AS_SPECIFIED, Changes, Leading
+from kafkaspec.models.storage.high_watermark import AS_SPECIFIED, Changes, Leadership
 from kafkaspec.prove.proof import Proof
 
 PROOFS = [
-    Proof(Leading, explored_at={"Follower": 2, "L": 2, "M": 2}),
+    Proof(Leadership, explored_at={"Follower": 2, "L": 2, "M": 2}),
     Proof(Changes, timeout_s=60, fixed=AS_SPECIFIED, explored_at={"Follower": 2, "L": 1, "V": 3, "M": 2}),
 ]

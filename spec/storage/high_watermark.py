@@ -25,14 +25,15 @@ from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import BrokerEpoch, Duration, LeaderEpoch, NodeId, Offset, Time, Timeout, Within
 from kafkaspec.spec.common.kafka import INT_MAX, OUT_OF_RANGE
-from kafkaspec.spec.storage.high_watermark_parts import contracts, fetches, replicas
+from kafkaspec.spec.storage import replication
+from kafkaspec.spec.storage.high_watermark_parts import fetches, replicas
 from kafkaspec.spec.storage.high_watermark_parts.answers import (
-    Appended,
+    AppendInfo,
     Batch,
+    Completion,
     Deletion,
     FetchRequest,
     FewRecords,
-    Reached,
 )
 from kafkaspec.spec.storage.high_watermark_parts.contracts import (
     in_bounds,
@@ -52,7 +53,7 @@ from kafkaspec.spec.storage.high_watermark_parts.fetches import (
 )
 from kafkaspec.spec.storage.high_watermark_parts.replicas import (
     LOCAL,
-    NOWHERE,
+    NOT_KNOWN,
     Broker,
     Config,
     Follower,
@@ -80,9 +81,8 @@ PREFIX = "HWM"
 TITLE = "High watermark"
 
 PARTITION, REPLICA = replicas.PARTITION, replicas.REPLICA
-FETCHER = "AbstractFetcherThread, Kafka 4.3.0"
+FETCHER = replication.FETCHER
 LOG = fetches.LOG
-BOUNDARIES = contracts.BOUNDARIES
 ERRORS = fetches.ERRORS
 
 STALE_BROKER = NOT_LEADER._replace(clause="HWM-8")
@@ -301,7 +301,7 @@ def make_follower(
     ),
     "HWM-28 it goes to the end",
 )
-def append_records_to_leader(state: Partition, count: FewRecords, required_acks: Acks) -> Step[Partition, Appended]:
+def append_records_to_leader(state: Partition, count: FewRecords, required_acks: Acks) -> Step[Partition, AppendInfo]:
     """A producer's records.
 
     HWM-10: Who does not lead refuses what only a leader does: appends, fetches of followers and of consumers that want
@@ -321,7 +321,7 @@ def append_records_to_leader(state: Partition, count: FewRecords, required_acks:
     log = with_epoch(state.log, state.leader_epoch, first)
     after = with_high_watermark_raised(replace(state, log=replace(log, log_end=first + count)))
     rose = after.log.high_watermark > state.log.high_watermark
-    return Step(after, Appended(first, first + count - 1, rose))
+    return Step(after, AppendInfo(first, first + count - 1, rose))
 
 
 @machine.question("checkEnoughReplicasReachOffset", "HWM-29", "HWM-10")
@@ -336,7 +336,7 @@ def append_records_to_leader(state: Partition, count: FewRecords, required_acks:
     lambda state, result: result.error is None or not state.is_leader or len(maximal_isr(state)) < min_isr(state),
     "HWM-29 no error while enough are in sync",
 )
-def check_enough_replicas_reach_offset(state: Partition, required_offset: Offset) -> Reached:
+def check_enough_replicas_reach_offset(state: Partition, required_offset: Offset) -> Completion:
     """Whether a producer with acks=all, whose records end below that offset, is answered.
 
     HWM-29: It is answered once the high watermark has reached the end of its records: without an error if the maximal
@@ -345,11 +345,11 @@ def check_enough_replicas_reach_offset(state: Partition, required_offset: Offset
     [{PARTITION}, checkEnoughReplicasReachOffset]
     """
     if not state.is_leader:
-        return Reached(False, "NOT_LEADER_OR_FOLLOWER")
+        return Completion(False, "NOT_LEADER_OR_FOLLOWER")
     if state.log.high_watermark < required_offset:
-        return Reached(False, None)
+        return Completion(False, None)
     enough = min_isr(state) <= len(maximal_isr(state))
-    return Reached(True, None if enough else "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+    return Completion(True, None if enough else "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
 
 
 # ---- fetches ---------------------------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def fetch_records(
     if isinstance(found, Refused) or found.diverging is not None:
         return Step(state, found)
     broker = state.broker(replica)
-    if broker_epoch != NOWHERE and broker is not None and not broker.fenced and broker.epoch > broker_epoch:
+    if broker_epoch != NOT_KNOWN and broker is not None and not broker.fenced and broker.epoch > broker_epoch:
         return Step(state, STALE_BROKER)
     follower = after_fetch(known, state, offset, log_start, broker_epoch)
     followers = tuple(follower if f.id == replica else f for f in state.followers)
@@ -430,7 +430,7 @@ def fetch_records_of_consumer(
     """A consumer fetches, from the leader or from the nearest replica.
 
     HWM-37: A consumer is given records below the high watermark alone; from there on up to the log end it gets none,
-    and no error. [{BOUNDARIES}; {LOG}, read; KIP-392]
+    and no error. [Kafka Internals, ch. 03, 'Offset boundaries: LSO, LEO, HW, recovery point'; {LOG}, read; KIP-392]
     """
     return refused_log(state, current_leader_epoch, only_leader) or read(
         state, offset, last_fetched_epoch, follower=False
@@ -747,7 +747,7 @@ def truncate_on_fetch_response(state: Partition, epoch: LeaderEpoch, end_offset:
     end. [KIP-101, KIP-279, KIP-595; {FETCHER}, getOffsetTruncationState; KAFKA-6361, KAFKA-14704]
     """
     own = end_of_epoch(state.log, epoch)
-    if own.end_offset == NOWHERE:
+    if own.end_offset == NOT_KNOWN:
         offset = end_offset
     elif own.epoch != epoch:
         offset = own.end_offset

@@ -249,7 +249,7 @@ TOLD: Final = {"leader_recovery_state": "RECOVERED"}
 
 
 class Cluster:
-    """So many followers, and a log of at most so many records: a leader's states as those of `Leading`."""
+    """So many followers, and a log of at most so many records: a leader's states as those of `Leadership`."""
 
     def __init__(self, followers: int, records: int) -> None:
         self.ids = {element(model.Follower, n): id for n, id in enumerate(OTHERS[:followers])}
@@ -321,7 +321,7 @@ class Cluster:
         """A follower that has one record is elected, in an epoch that all know."""
         elected = {"leader_epoch": 1, "partition_epoch": 1, **self.members, "isr": self.members["replicas"]}
         return RefinementMapping(
-            model.Leading,
+            model.Leadership,
             self.sizes,
             self.to_model,
             self.calls,

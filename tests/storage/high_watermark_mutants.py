@@ -15,7 +15,7 @@ from kafkaspec.impl.storage.high_watermark import (
     SEND_AGAIN,
     WAIT,
     AlterPartitionQueue,
-    Committed,
+    CommittedState,
     FollowerState,
     LeaderAndIsr,
     Partition,
@@ -458,7 +458,7 @@ class KeepsPending(Partition):
         before = self.state
         took = partition_epoch >= self.partition_epoch
         found = super().make_leader(leader_epoch, partition_epoch, replicas, isr)
-        if took and not isinstance(before, Committed):
+        if took and not isinstance(before, CommittedState):
             self.state = before
         return found
 
@@ -504,7 +504,7 @@ class RemembersWhoIsInSync(Partition):
         before = self.state.isr
         found = super().make_follower(leader, leader_epoch, partition_epoch, recovering)
         if not self.state.isr:
-            self.state = Committed(before, self.state.recovering)
+            self.state = CommittedState(before, self.state.recovering)
         return found
 
 
@@ -778,16 +778,16 @@ def _shrinks_at_once() -> LoadedModel:
 
 
 def _leading_shrinks_at_once() -> LoadedModel:
-    class Leading(model.Leading):
+    class Leadership(model.Leadership):
         @define
         def maximal(s) -> set[Follower]:
             return s.proposed if s.pending else s.isr
 
-    return load(Leading)
+    return load(Leadership)
 
 
 def _leading_joins_anywhere() -> LoadedModel:
-    class Leading(model.Leading):
+    class Leadership(model.Leadership):
         @action("HWM-14", "HWM-16", who="follower")
         def fetch(s, f: Follower, o: Offset) -> None:
             """Below the high watermark too."""
@@ -801,7 +801,7 @@ def _leading_joins_anywhere() -> LoadedModel:
                 s.next.in_flight = True
                 s.next.proposed = s.isr | {f}
 
-    return load(Leading)
+    return load(Leadership)
 
 
 MUTANTS: list[Mutant] = [
@@ -910,8 +910,8 @@ MUTANTS: list[Mutant] = [
     of_model("Changes: the committed", "HWM-40 HWM-4", "before KIP-497's answer", _counts_only_the_committed),
     of_model("Changes: gives up", "HWM-20 HWM-40", "what may have been done", _gives_up_what_may_be_done),
     of_model("Changes: shrinks at once", "HWM-15 HWM-40", "before the answer", _shrinks_at_once),
-    of_model("Leading: shrinks at once", "HWM-15 HWM-4", "before the answer", _leading_shrinks_at_once),
-    of_model("Leading: joins anywhere", "HWM-14", "below the high watermark", _leading_joins_anywhere),
+    of_model("Leadership: shrinks at once", "HWM-15 HWM-4", "before the answer", _leading_shrinks_at_once),
+    of_model("Leadership: joins anywhere", "HWM-14", "below the high watermark", _leading_joins_anywhere),
 ]  # fmt: skip
 
 SURVIVORS: dict[str, str] = {}
@@ -1008,7 +1008,7 @@ class NoErrorInFlight(Partition):
 
     def enough_replicas_reach(self, offset: int) -> tuple[bool, str | None]:
         found, error = super().enough_replicas_reach(offset)
-        return found, error if not found or isinstance(self.state, Committed) else None
+        return found, error if not found or isinstance(self.state, CommittedState) else None
 
 
 RARE: list[Mutant] = [

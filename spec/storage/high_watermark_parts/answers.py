@@ -10,7 +10,7 @@ from kafkaspec.contract.numbers import LeaderEpoch, Within
 FewRecords = Annotated[int, Within(1, 1000)]
 
 
-class Appended(NamedTuple):
+class AppendInfo(NamedTuple):
     """Offsets of what was appended, and whether the high watermark rose with it."""
 
     first_offset: Annotated[int, governs("HWM-28")]
@@ -18,7 +18,7 @@ class Appended(NamedTuple):
     high_watermark_rose: Annotated[bool, governs("HWM-3")]
 
 
-class Reached(NamedTuple):
+class Completion(NamedTuple):
     """Whether a producer's answer can be given, and the error in it."""
 
     reached: Annotated[bool, governs("HWM-29")]

@@ -16,7 +16,6 @@ from kafkaspec.spec.storage.high_watermark_parts import replicas
 from kafkaspec.spec.storage.high_watermark_parts.replicas import Partition, maximal_isr
 
 PARTITION = replicas.PARTITION
-BOUNDARIES = "Kafka Internals, ch. 03, 'Offset boundaries: LSO, LEO, HW, recovery point'"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +30,8 @@ def _after(result: Any) -> Partition | None:
 @states()
 def is_in_bounds(state: Partition) -> bool:
     """HWM-1: The log start is at most the high watermark, and that at most the log end, of a leader and of a follower,
-    after every step. [{BOUNDARIES}; UnifiedLog, Kafka 4.3.0; KAFKA-9491]"""
+    after every step. [Kafka Internals, ch. 03, 'Offset boundaries: LSO, LEO, HW, recovery point'; UnifiedLog, Kafka
+    4.3.0; KAFKA-9491]"""
     log = state.log
     return 0 <= log.log_start <= log.high_watermark <= log.log_end
 
@@ -44,7 +44,8 @@ def in_bounds(function: F) -> F:
 
 @states()
 def has_risen(before: Partition, after: Partition) -> bool:
-    """HWM-2: The high watermark of a leader does not fall. [{BOUNDARIES}; {PARTITION}, maybeIncrementLeaderHW]"""
+    """HWM-2: The high watermark of a leader does not fall. [Kafka Internals, ch. 03, 'Offset boundaries: LSO, LEO, HW,
+    recovery point'; {PARTITION}, maybeIncrementLeaderHW]"""
     return after.log.high_watermark >= before.log.high_watermark
 
 

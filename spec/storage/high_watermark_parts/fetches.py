@@ -13,12 +13,13 @@ from typing import Annotated, NamedTuple
 from kafkaspec.contract.clauses import ONE_CALL, states
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Refused
+from kafkaspec.spec.common import transactional_log
 from kafkaspec.spec.common.kafka import OUT_OF_RANGE
 from kafkaspec.spec.storage.high_watermark_parts import replicas
-from kafkaspec.spec.storage.high_watermark_parts.replicas import NOWHERE, Partition, end_of_epoch
+from kafkaspec.spec.storage.high_watermark_parts.replicas import NOT_KNOWN, Partition, end_of_epoch
 
 PARTITION = replicas.PARTITION
-LOG = "UnifiedLog, Kafka 4.3.0"
+LOG = transactional_log.LOG
 ERRORS = "org.apache.kafka.common.errors."
 
 NOT_LEADER = Refused("HWM-10", f"{ERRORS}NotLeaderOrFollowerException")
@@ -85,7 +86,7 @@ def read(state: Partition, offset: int, last_fetched_epoch: int | None, follower
     bounds = (log.high_watermark, log.log_start, log.log_end)
     if last_fetched_epoch is not None:
         end = end_of_epoch(log, last_fetched_epoch)
-        if end.end_offset == NOWHERE or offset < log.log_start:
+        if end.end_offset == NOT_KNOWN or offset < log.log_start:
             return NOT_THERE
         if end.epoch < last_fetched_epoch or end.end_offset < offset:
             return Fetch(EpochEnd(end.epoch, end.end_offset), None, *bounds)

@@ -19,14 +19,15 @@ from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import BrokerEpoch, NodeId
 from kafkaspec.spec.storage import leader_epochs as lec
+from kafkaspec.spec.storage import replication
 from kafkaspec.spec.storage.leader_epochs import EndOffset, Entries, Entry
 
-PARTITION = "Partition, Kafka 4.3.0"
+PARTITION = replication.PARTITION
 REPLICA = "Replica and ReplicaState, Kafka 4.3.0"
 
 LOCAL = 1
 """The id of the broker whose partition this is."""
-NOWHERE = -1
+NOT_KNOWN = -1
 """The offset of a follower of which nothing is known; and the broker epoch that is not compared."""
 
 
@@ -65,8 +66,8 @@ class Follower:
     """What a leader knows of a follower, from its fetches."""
 
     id: int
-    log_end: int = NOWHERE
-    log_start: int = NOWHERE
+    log_end: int = NOT_KNOWN
+    log_start: int = NOT_KNOWN
     last_fetch_leader_end: int = 0
     """the leader's log end when it last fetched"""
     last_fetch_ms: int = 0
@@ -160,7 +161,7 @@ def is_eligible(state: Partition, follower: Follower) -> bool:
     broker = state.broker(follower.id)
     if broker is None or broker.fenced or broker.shutting_down:
         return False
-    return follower.broker_epoch in (NOWHERE, broker.epoch)
+    return follower.broker_epoch in (NOT_KNOWN, broker.epoch)
 
 
 def min_isr(state: Partition) -> int:
@@ -191,7 +192,7 @@ def proposed(state: Partition, isr: Iterable[int]) -> Change:
     """The request for these in-sync replicas: a broker's epoch is that of its last fetch, -1 where there was none."""
     known = {f.id: f.broker_epoch for f in state.followers} | {LOCAL: state.config.broker_epoch}
     epochs = {id: epoch for id, epoch in known.items() if epoch is not None}
-    members = tuple(Member(id, epochs.get(id, NOWHERE)) for id in sorted(isr))
+    members = tuple(Member(id, epochs.get(id, NOT_KNOWN)) for id in sorted(isr))
     return Change(state.leader_epoch, state.partition_epoch, members)
 
 
@@ -275,7 +276,7 @@ def after_election(follower: Follower, state: Partition, in_sync: bool, was_lead
     [{REPLICA}, resetReplicaState]"""
     now = state.now if in_sync else 0
     if not was_leader:
-        return Follower(follower.id, last_fetch_leader_end=NOWHERE, last_caught_up_ms=now)
+        return Follower(follower.id, last_fetch_leader_end=NOT_KNOWN, last_caught_up_ms=now)
     return replace(follower, last_fetch_leader_end=state.log.log_end, last_fetch_ms=now, last_caught_up_ms=now)
 
 
