@@ -238,6 +238,65 @@ class Leadership(Model):
             or (s.next.reached[f] >= 1 and s.next.reached[f] >= s.high and f in s.eligible)
         )
 
+    @define
+    def holds_back(s, f: Follower) -> bool:
+        """After the step: the high watermark is not above its log end, as it is or may be in sync."""
+        counts = f in s.next.isr | s.next.proposed or (
+            f in s.next.known & s.next.eligible and (f in s.next.current or s.next.reached[f] == s.next.end)
+        )
+        return counts and s.next.reached[f] <= s.next.high
+
+    @step("HWM-3")
+    def it_rises_as_far_as_it_may(s) -> bool:
+        """By an append, or by a fetch from another offset."""
+        return (
+            (s.next.end == s.end and all(s.next.reached[f] == s.reached[f] for f in Follower))
+            or not s.in_sync(s.isr)
+            or s.next.high == s.next.end
+            or any(s.holds_back(f) for f in Follower)
+        )
+
+    @step("HWM-14")
+    def whoever_may_join_is_asked_for(s, f: Follower) -> bool:
+        """As it fetches."""
+        o = s.next.reached[f]
+        return (
+            (o == s.reached[f] and (f in s.known or f not in s.next.known))
+            or s.pending
+            or s.in_flight
+            or f in s.isr
+            or f not in s.eligible
+            or o < max(s.high, 1)
+            or (s.next.pending and s.next.proposed == s.isr | {f})
+        )
+
+    @step("HWM-3")
+    def whoever_has_all_there_is_is_caught_up(s, f: Follower) -> bool:
+        """And nobody else becomes so."""
+        grew = (f not in s.known and f in s.next.known) or s.next.reached[f] > s.reached[f]
+        return (not grew or s.next.reached[f] < s.end or f in s.next.current) and (
+            f in s.current or f not in s.next.current or s.next.reached[f] == s.end
+        )
+
+    @step("HWM-16")
+    def what_is_pending_was_asked_for(s) -> bool:
+        """One thing at a time, that stays what it is."""
+        return (
+            (s.next.pending and not s.pending) == (s.next.in_flight and not s.in_flight)
+            and (not s.pending or not s.next.pending or s.next.proposed == s.proposed)
+            and (not s.in_flight or s.next.in_flight or s.pending or s.next.isr == s.isr)
+            and (s.in_flight or not s.pending or s.next.pending or not s.next.in_flight)
+        )
+
+    @step("HWM-15")
+    def nobody_leaves_who_is_caught_up(s, f: Follower) -> bool:
+        return not s.is_caught_up(f) or f not in s.isr or s.pending or not s.next.pending or f in s.next.proposed
+
+    @step("HWM-15")
+    def who_lags_is_to_leave(s) -> bool:
+        """Nothing is proposed that is there already."""
+        return s.pending or not s.next.pending or s.next.proposed != s.isr
+
     @lemma("HWM-14")
     def reached_is_in_the_log(s, f: Follower) -> bool:
         return s.reached[f] <= s.end and s.end >= 1
@@ -250,6 +309,10 @@ class Leadership(Model):
     def waits_for_one_that_may_join(s, f: Follower) -> bool:
         """It is not in sync, and holds the high watermark back."""
         return f not in s.maximal() and f in s.known & s.eligible & s.current and s.reached[f] == s.high and s.end == 2
+
+    @witness
+    def left_open(s) -> bool:
+        return s.pending and not s.in_flight
 
     @witness
     def answered_too_late(s) -> bool:
@@ -443,7 +506,37 @@ class Changes(Model):
 
     @step("HWM-24")
     def versions_rise(s) -> bool:
-        return s.next.version >= s.version and s.next.latest >= s.latest
+        """The leader's own by an answer, or with what it was told."""
+        return (
+            s.next.version >= s.version
+            and s.next.latest >= s.latest
+            and s.next.told >= s.told
+            and (s.next.version == s.version or s.next.told == s.next.version or s.request == Request.DONE)
+        )
+
+    @step("HWM-16")
+    def what_was_sent_stays(s) -> bool:
+        """Until it is answered; and no other is sent."""
+        open = s.request != Request.NONE and s.next.request != Request.NONE
+        return (not open or (s.next.sent == s.sent and s.next.sent_at == s.sent_at)) and (
+            s.pending or not s.next.pending or (s.request == Request.NONE and s.next.request == Request.SENT)
+        )
+
+    @step("HWM-17", "HWM-19", "HWM-20", "HWM-22")
+    def what_an_answer_does(s) -> bool:
+        """Done and ineligible end what is pending, invalid does not."""
+        heard = s.request != Request.NONE and s.next.request == Request.NONE
+        return not heard or (
+            s.request != Request.SENT and s.next.pending == (s.pending and s.request == Request.INVALID)
+        )
+
+    @step("HWM-14")
+    def who_is_asked_for_has_what_is_replicated(s, f: Follower) -> bool:
+        return s.pending or not s.next.pending or f not in s.next.sent - s.isr or s.reached[f] >= s.high
+
+    @invariant("HWM-40")
+    def in_sync_replicas_are_unfenced(s) -> bool:
+        return s.history[s.latest] <= s.unfenced
 
     # what the proof needs
 
@@ -507,6 +600,24 @@ class Changes(Model):
     @witness
     def joined_with_records(s, f: Follower) -> bool:
         return s.version == 2 and f in s.isr and s.high == 1
+
+    @witness
+    def answered_in_vain(s, f: Follower) -> bool:
+        """The answer is lost, and the request is sent again."""
+        return s.request == Request.INVALID and s.pending and s.accepted_is_sent(f)
+
+    @define
+    def accepted_is_sent(s, f: Follower) -> bool:
+        """It is in what the controller made of the request, and was not before."""
+        return s.sent_at == 1 and s.latest >= 2 and f in s.history[2] and f not in s.history[1] and f in s.sent
+
+    @witness
+    def left_open(s) -> bool:
+        return s.pending and s.request == Request.NONE
+
+    @witness
+    def has_less_than_it_had(s, f: Follower) -> bool:
+        return s.has[f] < s.reached[f]
 
     @witness
     def accepted_and_not_heard(s) -> bool:
