@@ -348,7 +348,7 @@ class Partition:
         self.leader_epoch, self.epoch_start = leader_epoch, end
 
     def make_follower(self, leader: int, leader_epoch: int, partition_epoch: int, recovering: bool) -> bool:
-        """Whether it must fetch anew. [HWM-23, HWM-26]"""
+        """Whether it begins to fetch. [HWM-23, HWM-26]"""
         if partition_epoch < self.partition_epoch:
             return False
         is_new = leader_epoch > self.leader_epoch

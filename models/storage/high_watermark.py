@@ -3,7 +3,7 @@ has: requests and answers are under way, and both are late.
 
 `Leadership` is one leader as its broker has it: fetches, appends, the passing of time, and whatever the controller may
 answer. The spec is compared with it. `Changes` has the controller and what the followers' logs really hold: brokers are
-fenced, restart with less than they had, and register anew; a request is judged by the partition epoch that it names.
+fenced, restart with less than they had, and register again; a request is judged by the partition epoch that it names.
 
 What is simplified. There is one leader epoch. The leader is in sync, always, and is none of the followers here. A fetch
 gets one record. Whether a follower may join is the controller's choice, at any moment; how long one may lag is a set of
@@ -49,7 +49,7 @@ NEWER = Flag("NEWER")
 """The leader takes over what the controller says only if its partition epoch is higher than the leader's own. The
 released Kafka takes over what has its own, too."""
 BROKER_EPOCHS = Flag("BROKER_EPOCHS")
-"""KIP-903: the controller refuses to take in a broker that has registered anew since the leader saw it."""
+"""KIP-903: the controller refuses to take in a broker that has registered again since the leader saw it."""
 MAXIMAL = Flag("MAXIMAL")
 """KIP-497: whom the leader has asked to take in counts before the answer."""
 Offset = Annotated[int, Range(0, L)]
@@ -475,7 +475,7 @@ class Changes(Model):
 
     @action("HWM-40", who="follower")
     def restart(s, f: Follower, o: Offset) -> None:
-        """With less than it had; it registers anew, and is out of sync."""
+        """With less than it had; it registers again, and is out of sync."""
         require(o <= s.has[f])
         s.next.has[f] = o
         s.next.fresh = s.fresh - {f}

@@ -130,8 +130,8 @@ def initial(
     now: Time = 1_000_000,
     followers: Annotated[int, Within(0, 5)] = 0,
 ) -> Partition:
-    """An empty log, `now` in ms. The broker has not heard yet whether it leads; or it has, and leads so many
-    `followers` that are in sync: brokers from 2 on, registered with epoch 12, in leader epoch and partition epoch 1."""
+    """An empty log, `now` in ms. Without `followers` the broker has not heard yet whether it leads. With some it leads
+    them, in leader epoch and partition epoch 1: brokers from 2 on, in sync, and registered with epoch 12."""
     state = Partition(Config(replica_lag_time_max_ms, min_insync_replicas, broker_epoch), now)
     if not followers:
         return state

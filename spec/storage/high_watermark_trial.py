@@ -17,7 +17,7 @@ EPOCH: Final = 12
 
 
 def _one_in(state: Partition, n: int) -> bool:
-    """In one of so many states: what undoes much is done seldom, so that a leader comes to something."""
+    """In one of `n` states: what undoes much is done seldom, and a leader comes to something."""
     log, asked = state.log, 1 + (state.in_flight is not None) + 2 * (state.pending is not None)
     seen = sum(max(0, f.log_end) * f.id + f.last_caught_up_ms for f in state.followers)
     return (
@@ -249,7 +249,7 @@ TOLD: Final = {"leader_recovery_state": "RECOVERED"}
 
 
 class Cluster:
-    """So many followers, and a log of at most so many records: a leader's states as those of `Leadership`."""
+    """A number of followers, and of records at most: the states of a leader as those of `Leadership`."""
 
     def __init__(self, followers: int, records: int) -> None:
         self.ids = {element(model.Follower, n): id for n, id in enumerate(OTHERS[:followers])}

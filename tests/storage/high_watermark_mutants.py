@@ -194,7 +194,7 @@ class KeepsTheLogEnd(FollowerState):
 
 
 class AnyLife(Partition):
-    """A broker that has registered anew may join by what it had before."""
+    """A broker that has registered again may join by what it had before."""
 
     def is_eligible(self, id: int) -> bool:
         broker, seen = self.metadata.get(id), self.followers[id].broker_epoch
@@ -491,7 +491,7 @@ class AllAreCaughtUp(Partition):
 
 
 class FetchesFromANewLeader(Partition):
-    """It fetches anew if and only if the leader is another one."""
+    """It begins to fetch if and only if the leader is another one."""
 
     def make_follower(self, leader: int, leader_epoch: int, partition_epoch: int, recovering: bool) -> bool:
         before = self.leader
@@ -628,7 +628,7 @@ class KeepsTheEpochs(ReplicaLog):
 
 
 class FullyBelowTheStart(ReplicaLog):
-    """A log that begins anew keeps its high watermark."""
+    """A log that begins again keeps its high watermark."""
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         before = self.high_watermark
@@ -636,7 +636,7 @@ class FullyBelowTheStart(ReplicaLog):
         self.high_watermark = before
 
 
-class BeginsAnew(Partition):
+class BeginsAgain(Partition):
     """A follower whose fetch is out of range drops its log, wherever the leader's begins."""
 
     def fetch_offset_and_truncate(self, leader_start: int, leader_end: int) -> int:
@@ -884,7 +884,7 @@ MUTANTS: list[Mutant] = [
     of_impl("its own epoch", "HWM-33", "its own end of it alone counts", _of(TruncatesItsOwnEpoch)),
     of_impl("keeps the high watermark", "HWM-33 HWM-1", "above the log end", _log(KeepsTheHighWatermark)),
     of_impl("below the start", "HWM-34 HWM-1", "the high watermark stays", _log(FullyBelowTheStart), "KAFKA-9491"),
-    of_impl("begins anew", "HWM-34", "a log that the leader's covers is dropped", _of(BeginsAnew)),
+    of_impl("begins again", "HWM-34", "a log that the leader's covers is dropped", _of(BeginsAgain)),
     of_impl("ends of the epoch asked", "HWM-35 HWM-12", "it answers for the one asked", _log(EndsOfTheEpochAsked),
             "KAFKA-6361"),
     of_impl("tells the latest", "HWM-36", "before its epoch is replicated", _of(TellsTheLatest)),

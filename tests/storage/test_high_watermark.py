@@ -590,7 +590,7 @@ def test_what_a_leader_knows_of_its_followers_in_a_new_epoch() -> None:
 
 @pytest.mark.clause("HWM-26")
 def test_a_follower_keeps_its_log_and_nothing_else() -> None:
-    """KAFKA-7164: it fetches anew in a new epoch, whoever leads."""
+    """KAFKA-7164: it begins to fetch in a new epoch, whoever leads."""
     b = expanding()
     log = b.state.log
     assert b.follow(2, epoch=2, version=2, recovery="RECOVERING") is True
