@@ -1,0 +1,138 @@
+"""A run as people read it, and as a file from which it is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from kafkaspec.contract import clauses
+from kafkaspec.errors import UserError
+from kafkaspec.simulate.scenario import Ask, Boot, Crash, Fault, Message, Send, Step, Timer
+from kafkaspec.simulate.world import Run
+
+FORMAT: Final = 1
+"""of the file"""
+AROUND: Final = "           "
+
+
+def lines(run: Run, full: bool = False) -> Iterator[str]:
+    """The steps of a run, numbered, with what each node sent; unless `full`, those that are routine are counted."""
+    routine = 0
+    for step in run.steps:
+        if not full and step is not run.steps[-1] and run.scenario.is_routine(step):
+            routine += 1
+            continue
+        if routine:
+            yield f"{AROUND}... {routine} steps of routine"
+            routine = 0
+        yield f"{step.number:>5} {step.at_ms:>5} ms  {told(step)}"
+        for effect in step.effects:
+            if type(effect) is Send:
+                yield f"{AROUND}        to {effect.target}: {effect.body}"
+            elif full:
+                yield f"{AROUND}        {effect}"
+    if routine:
+        yield f"{AROUND}... {routine} steps of routine"
+
+
+def told(step: Step) -> str:
+    """What happened."""
+    match step.event:
+        case Boot(life):
+            return f"{step.node} starts{'' if life == 1 else f', for time {life}'}"
+        case Message(source, body):
+            return f"{step.node} gets from {source}: {body}"
+        case Timer(name):
+            return f"{step.node}: timer {name}"
+        case Ask(what):
+            return f"{step.node} is asked: {what}"
+        case Crash(lost):
+            return f"{step.node} CRASHES: {lost}"
+        case Fault(text):
+            return f"{step.node + ' ' if step.node else ''}{text}"
+
+
+def sentence(rule: str) -> str:
+    """The sentence of a clause, if it is one's id."""
+    known = {c.id: c.sentence for c in clauses.all_clauses()}
+    return known.get(rule, "")
+
+
+def verdict(run: Run) -> list[str]:
+    """What came of it: nothing, or which rule was broken at which step, and how."""
+    if run.violation is None:
+        return [f"no rule was broken in {len(run.steps):,} steps, {run.ms:,} ms"]
+    rule, what = run.violation
+    said = sentence(rule)
+    head = f"step {len(run.steps)}, {run.ms:,} ms: {rule} is broken"
+    return [head, *([f"{rule}: {said}"] if said else []), what]
+
+
+def page(run: Run, again: str, full: bool = False) -> str:
+    """The history of a run as a text: what was chosen, what happened, what was wrong, and how to make it again."""
+    s = run.scenario
+    chosen = [f"  {name}: {_shown(value)}" for name, value in run.choices.items()] or ["  none: all was as usual"]
+    out = [f"{s.name}: {s.title}", "", "What was not as usual:", *chosen, "", "What happened:", *lines(run, full), ""]
+    return "\n".join([*out, *verdict(run), "", f"again: {again}", ""])
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case []:
+            return "lost"
+        case [int(ms)]:
+            return f"{ms} ms"
+        case [int(a), int(b)]:
+            return f"twice, after {a} and {b} ms"
+        case [int(at), "ask", str(node), what]:
+            return f"at {at} ms {node} is asked: {what}"
+        case [int(at), "crash", str(node), int(ms), int(writes), int(luck)]:
+            left = ("its disk stays", "what was not flushed is lost")[luck] if luck < 2 else f"lots: {luck}"
+            when = f" before its write number {writes} from then" if writes else ""
+            return f"at {at} ms {node} crashes{when}, for {ms} ms; {left}"
+        case [int(at), "pause", str(node), int(ms)]:
+            return f"at {at} ms {node} stands still for {ms} ms"
+        case [int(at), "partition", list(side), int(ms)]:
+            return f"at {at} ms {', '.join(side)} and the others are apart for {ms} ms"
+        case [int(at), "cut", str(a), str(b), int(ms)]:
+            return f"at {at} ms nothing gets from {a} to {b} for {ms} ms"
+    return str(value)
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Kept:
+    """What a file has of a run."""
+
+    simulation: str
+    seed: int
+    schedule: str
+    rule: str
+    choices: Mapping[str, Any]
+
+
+def encoded(run: Run, seed: int, schedule: str) -> bytes:
+    """The file of a run that failed."""
+    rule = "" if run.violation is None else run.violation.rule
+    about = {"format": FORMAT, "simulation": run.scenario.name, "seed": seed, "schedule": schedule, "rule": rule}
+    return orjson.dumps({**about, "choices": run.choices}, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def read(path: Path) -> Kept:
+    """Raises UserError for what is no such file."""
+    try:
+        found = orjson.loads(path.read_bytes())
+    except OSError as e:
+        raise UserError(f"{path}: cannot read: {(e.strerror or str(e)).lower()}") from None
+    except orjson.JSONDecodeError as e:
+        raise UserError(f"{path}: is not JSON: {e}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise UserError(f"{path}: is no run of a simulation: no format {FORMAT}")
+    for name, kind in (("simulation", str), ("seed", int), ("schedule", str), ("rule", str), ("choices", dict)):
+        if type(found.get(name)) is not kind:
+            raise UserError(f"{path}: is no run of a simulation: {name}: {kind.__name__} is wanted")
+    return Kept(found["simulation"], found["seed"], found["schedule"], found["rule"], found["choices"])
