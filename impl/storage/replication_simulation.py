@@ -20,10 +20,13 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     NOBODY,
     NONE,
     BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
     FetchRequest,
     FetchResponse,
     MetadataRequest,
     MetadataResponse,
+    PartitionRecord,
     ProduceResponse,
 )
 from kafkaspec.impl.storage.segment import Header, headers
@@ -77,12 +80,15 @@ class Watch:
         r = o.replicas[name]
         seen = self.seen.get(name)
         if seen is None:
-            r.log, seen = [], (0, 0)
             o.starts(name)
-            self._read(name, broker, *seen)
-            found = o.cuts(name, len(r.log))
+            there = [record for h in headers(log.active.data()) for record in records_of(h)]
+            both = min(len(r.log), len(there))
+            common = next((n for n in range(both) if r.log[n] != there[n]), both)
+            found = o.cuts(name, common)
             if found is not None:
                 return found
+            o.appends(name, there[common:])
+            self.seen[name] = (log.log_end, log.active.size)
         elif log.log_end < seen[0]:
             self.seen[name] = (log.log_end, log.active.size)
             found = o.cuts(name, log.log_end)
@@ -123,6 +129,9 @@ class Watch:
         count = producer.counts[body.base_sequence]
         wanted = [Record(-1, producer.producer_id, body.base_sequence + n) for n in range(count)]
         return self.observer.acknowledged(body.base_offset, wanted)
+
+    def counts(self) -> Mapping[str, int]:
+        return self.observer.counted
 
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         """RPN-19, RPL-3."""
@@ -165,7 +174,9 @@ def _at_rest(broker: Broker) -> replicas.Replica:
     return replicas.Replica(batches, broker.log.log_end, high_watermark=broker.log.high_watermark.offset)
 
 
-QUIET = BrokerHeartbeatRequest, MetadataRequest, MetadataResponse
+QUIET = (
+    BrokerRegistrationRequest, BrokerRegistrationResponse, BrokerHeartbeatRequest, MetadataRequest, MetadataResponse
+)  # fmt: skip
 
 
 def _is_idle(body: Any) -> bool:
@@ -176,9 +187,17 @@ def _is_idle(body: Any) -> bool:
 
 
 def is_routine(step: Step) -> bool:
-    """Heartbeats, fetches of nothing, and looking for the leader."""
-    sent = all(_is_idle(e.body) for e in step.effects if type(e) is Send)
-    return sent and (type(step.event) is Timer or (type(step.event) is Message and _is_idle(step.event.body)))
+    """Heartbeats, fetches of nothing, looking for the leader, and metadata that says nothing new or is told again."""
+    event = step.event
+    if type(event) is Timer:
+        return all(_is_idle(e.body) for e in step.effects if type(e) is Send)
+    if type(event) is not Message:
+        return False
+    if type(event.body) is PartitionRecord:
+        return not step.effects
+    if type(event.body) is BrokerHeartbeatRequest and len(step.effects) == 1:
+        return True
+    return _is_idle(event.body) and all(_is_idle(e.body) for e in step.effects if type(e) is Send)
 
 
 def _produce(rng: Random) -> tuple[str, Any]:

@@ -13,6 +13,11 @@ from kafkaspec.simulate.scenario import Violation
 
 ONCE = "an idempotent producer's records are there once, in order"
 ACKNOWLEDGED = "what is acknowledged is committed"
+COUNTED = (
+    "leaders", "changes of those in sync", "truncations", "truncations of an in-sync replica", "starts after a crash",
+    "records committed", "acknowledgements", "records read",
+)  # fmt: skip
+"""What has to happen for the rules to say something."""
 
 
 class Record(NamedTuple):
@@ -35,6 +40,7 @@ class Replica:
         self.agreed = 0
         """so many first records are the committed ones"""
         self.leads_in: int | None = None
+        self.was_up = False
 
 
 class Observer:
@@ -49,11 +55,15 @@ class Observer:
         """the next of each producer, by what is committed"""
         self.position: dict[str, int] = {}
         self.told: dict[str, tuple[int, int]] = {}
+        self.counted = dict.fromkeys(COUNTED, 0)
 
     # ---- logs
     def cuts(self, name: str, end: int) -> Violation | None:
         """The log of a replica ends there now."""
         r = self.replicas[name]
+        if end < len(r.log):
+            self.counted["truncations"] += 1
+            self.counted["truncations of an in-sync replica"] += name in self.isr
         del r.log[end:]
         r.agreed = min(r.agreed, end)
         return self._in_sync_have_all()
@@ -75,6 +85,7 @@ class Observer:
     def leads(self, name: str, epoch: int) -> Violation | None:
         """A replica leads from now on, in that epoch: RPN-3."""
         self.replicas[name].leads_in = epoch
+        self.counted["leaders"] += 1
         other = self.leaders.setdefault(epoch, name)
         return Violation("RPN-3", f"{other} and {name} lead in epoch {epoch}") if other != name else None
 
@@ -84,7 +95,9 @@ class Observer:
 
     def starts(self, name: str) -> None:
         """A replica has started, and its high watermark is what it kept."""
-        self.replicas[name].leads_in, self.replicas[name].high_watermark = None, 0
+        r = self.replicas[name]
+        self.counted["starts after a crash"] += r.was_up
+        r.leads_in, r.high_watermark, r.was_up = None, 0, True
 
     def shows(self, name: str, high_watermark: int) -> Violation | None:
         """A replica's high watermark is there now: RPN-9, RPN-12."""
@@ -111,6 +124,7 @@ class Observer:
                 return Violation(ONCE, f"offset {len(self.committed)}: {record}; the next one is {expected}")
             self.sequences[record.producer_id] = expected + 1
             self.committed.append(record)
+            self.counted["records committed"] += 1
         for other in self.replicas.values():
             self._agree(other)
         return self._in_sync_have_all()
@@ -118,6 +132,7 @@ class Observer:
     # ---- those in sync
     def are_in_sync(self, isr: Sequence[str]) -> Violation | None:
         """By the controller: RPN-14."""
+        self.counted["changes of those in sync"] += {*isr} != {*self.isr}
         self.isr = tuple(isr)
         return self._in_sync_have_all()
 
@@ -137,6 +152,7 @@ class Observer:
         """A producer was told that its records begin there; their epoch it does not know (-1)."""
         there = self.committed[offset : offset + len(records)]
         if [(r.producer_id, r.sequence) for r in there] == [(r.producer_id, r.sequence) for r in records]:
+            self.counted["acknowledgements"] += 1
             return None
         found = f"{there[0]} is" if there else "nothing is"
         first = f"record {records[0].sequence} of producer {records[0].producer_id}"
@@ -148,6 +164,7 @@ class Observer:
         if offset != at:
             return Violation("RPN-12", f"{name} reads offset {offset} after {at - 1}")
         self.position[name] = at + 1
+        self.counted["records read"] += 1
         there = self.committed[offset] if offset < len(self.committed) else None
         if record != there:
             said = f"{there} is committed there" if there is not None else "nothing is committed there"

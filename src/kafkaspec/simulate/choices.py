@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, cast, get_args
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.simulate.scenario import RATES, Faults, Scenario
 
-Schedule = Literal["uniform", "swarm", "priority"]
+Schedule = Literal["mixed", "uniform", "swarm", "priority"]
 SCHEDULES: Final = get_args(Schedule)
 USUAL_MS: Final = 1
 """what a message takes"""
@@ -79,17 +79,27 @@ def of_kind(scenario: Scenario, wanted: Schedule, rng: Random) -> tuple[Faults, 
     return replace(scenario.faults, **rates, drift_ppm=drifts), drawn if any(drawn.values()) else weights
 
 
+def of_seed(wanted: Schedule, seed: int) -> Schedule:
+    """The schedule of a seed.
+
+    >>> of_seed("mixed", 4), of_seed("swarm", 4)
+    ('swarm', 'swarm')
+    """
+    return cast("Schedule", SCHEDULES[1 + seed % 3]) if wanted == "mixed" else wanted
+
+
 class RandomChoices(Choices):
     """Those that a seed draws; `kept` is what was not as usual.
 
     By "uniform" all faults of the scenario may be. By "swarm" a part of the kinds may be, each more or less often. By
     "priority" the nodes have ranks, and a message to one of a low rank takes longer; at a few points of the run the
-    node that is about to act is put at the end. The numbers come from one generator, in the order in which the run
-    asks.
+    node that is about to act is put at the end. By "mixed" each seed is of one of these, in turn. The numbers come from
+    one generator, in the order in which the run asks.
     """
 
     def __init__(self, scenario: Scenario, seed: int, schedule: Schedule) -> None:
         super().__init__(scenario)
+        schedule = of_seed(schedule, seed)
         self.rng = rng = Random(seed)
         self.random = rng.random
         faults, work = of_kind(scenario, schedule, rng)

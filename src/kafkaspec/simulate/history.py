@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import orjson
 
-from kafkaspec.contract import clauses
+from kafkaspec.contract.subsystem import stating
 from kafkaspec.errors import UserError
-from kafkaspec.simulate.scenario import Ask, Boot, Crash, Fault, Message, Send, Step, Timer
+from kafkaspec.simulate.scenario import Ask, Boot, Crash, Fault, Message, Send, SetTimer, Step, Timer
 from kafkaspec.simulate.world import Run
 
 FORMAT: Final = 1
@@ -27,16 +27,24 @@ def lines(run: Run, full: bool = False) -> Iterator[str]:
             routine += 1
             continue
         if routine:
-            yield f"{AROUND}... {routine} steps of routine"
+            yield _counted(routine)
             routine = 0
         yield f"{step.number:>5} {step.at_ms:>5} ms  {told(step)}"
+        sent: dict[str, list[str]] = {}
         for effect in step.effects:
             if type(effect) is Send:
-                yield f"{AROUND}        to {effect.target}: {effect.body}"
-            elif full:
-                yield f"{AROUND}        {effect}"
+                sent.setdefault(str(effect.body), []).append(effect.target)
+        for body, targets in sent.items():
+            yield f"{AROUND}        to {', '.join(targets)}: {body}"
+        for effect in step.effects:
+            if full and type(effect) is SetTimer:
+                yield f"{AROUND}        timer {effect.name} in {effect.after_ms} ms"
     if routine:
-        yield f"{AROUND}... {routine} steps of routine"
+        yield _counted(routine)
+
+
+def _counted(routine: int) -> str:
+    return f"{AROUND}... {routine} step{'s' * (routine != 1)} of routine"
 
 
 def told(step: Step) -> str:
@@ -57,27 +65,27 @@ def told(step: Step) -> str:
 
 
 def sentence(rule: str) -> str:
-    """The sentence of a clause, if it is one's id."""
-    known = {c.id: c.sentence for c in clauses.all_clauses()}
-    return known.get(rule, "")
+    """The sentence of a clause; "" of a rule that is none."""
+    of = stating(rule)
+    return "" if of is None else next((c.sentence for c in of.clauses if c.id == rule), "")
 
 
 def verdict(run: Run) -> list[str]:
     """What came of it: nothing, or which rule was broken at which step, and how."""
     if run.violation is None:
-        return [f"no rule was broken in {len(run.steps):,} steps, {run.ms:,} ms"]
+        return [f"No rule was broken in {len(run.steps):,} steps, {run.ms:,} ms."]
     rule, what = run.violation
     said = sentence(rule)
-    head = f"step {len(run.steps)}, {run.ms:,} ms: {rule} is broken"
-    return [head, *([f"{rule}: {said}"] if said else []), what]
+    return [f"Broken at step {len(run.steps)}, {run.ms:,} ms: {rule}{f': {said}' if said else ''}", f"  {what}"]
 
 
 def page(run: Run, again: str, full: bool = False) -> str:
-    """The history of a run as a text: what was chosen, what happened, what was wrong, and how to make it again."""
-    s = run.scenario
-    chosen = [f"  {name}: {_shown(value)}" for name, value in run.choices.items()] or ["  none: all was as usual"]
-    out = [f"{s.name}: {s.title}", "", "What was not as usual:", *chosen, "", "What happened:", *lines(run, full), ""]
-    return "\n".join([*out, *verdict(run), "", f"again: {again}", ""])
+    """The history of a run as a text: what was wrong, what was chosen, what happened, and how to make it again."""
+    s, told_so = run.scenario, verdict(run)
+    chosen = [f"  {name}: {_shown(value)}" for name, value in run.choices.items()] or ["  nothing"]
+    out = [f"{s.name}: {s.title}", *told_so, "", "What was not as usual:", *chosen]
+    end = ["", *told_so] if run.violation is not None else []
+    return "\n".join([*out, "", "What happened:", *lines(run, full), *end, "", f"To see it again: {again}", ""])
 
 
 def _shown(value: Any) -> str:

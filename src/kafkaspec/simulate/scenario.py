@@ -122,6 +122,9 @@ class Monitor(Protocol):
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         """What is wrong at the end, when all nodes are up and no fault was for a while."""
 
+    def counts(self) -> Mapping[str, int]:
+        """How often what has happened that the rules are about: a run in which nothing did has shown nothing."""
+
 
 class NeverRaised(BaseException):
     """What a disk that cannot crash raises when it does."""

@@ -98,5 +98,7 @@ def shrunk(failing: Run, progress: Attempt | None = None) -> Run:
                 simpler = [value[:4] + [writes, luck] for writes in (0, value[4]) for luck in (0, 1, value[5])]
                 next((v for v in simpler[:-1] if s.with_value(name, v)), None)
             if value[1] in ("partition", "cut", "pause", "crash"):
-                s.lower(name, 3 if value[1] in ("partition", "pause", "crash") else 4, 1)
+                s.lower(name, 4 if value[1] == "cut" else 3, 1)
+    for name in sorted(filter(_is_step, s.best.choices), key=lambda n: s.best.choices[n][0]):
+        s.lower(name, 0, 1)
     return s.best

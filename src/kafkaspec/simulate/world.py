@@ -8,7 +8,7 @@ the same wherever it is made: nothing here goes by the order of a set, by an obj
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
@@ -55,6 +55,8 @@ class Run:
     violation: Violation | None
     choices: dict[str, Any]
     """those that were not as usual"""
+    counts: Mapping[str, int]
+    """what has happened, as the monitors count it"""
 
 
 class Place:
@@ -116,7 +118,10 @@ class World:
             self.now = end
             for monitor in self.monitors:
                 self.violation = self.violation or monitor.settled(self.nodes)
-        return Run(self.scenario, self.steps, self.now, self.violation, self.choices.kept)
+        counted: dict[str, int] = {}
+        for monitor in self.monitors:
+            counted |= monitor.counts()
+        return Run(self.scenario, self.steps, self.now, self.violation, self.choices.kept, counted)
 
     def _observed(self, node: str, event: Event, effects: Sequence[Effect]) -> None:
         step = Step(len(self.steps) + 1, self.now, node, event, effects)
