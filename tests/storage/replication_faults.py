@@ -11,9 +11,11 @@ from kafkaspec.impl.storage.replication_parts.broker import FETCH_MS, Broker, Fo
 from kafkaspec.impl.storage.replication_parts.clients import Consumer, Producer
 from kafkaspec.impl.storage.replication_parts.controller import Controller
 from kafkaspec.impl.storage.replication_parts.messages import NONE, AlterPartitionRequest, FetchRequest, FetchResponse
-from kafkaspec.impl.storage.replication_simulation import LOG, cluster
+from kafkaspec.impl.storage.replication_simulation import AT_REST, LOG, cluster
 from kafkaspec.impl.storage.segment import headers
+from kafkaspec.simulate.choices import Schedule
 from kafkaspec.simulate.scenario import Scenario, SetTimer
+from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, ONCE
 
 
 # ---- the controller
@@ -36,20 +38,12 @@ class TakesFromAnyLeader(Controller):
         return NONE
 
 
-class TakesOldLives(Controller):
-    """A broker that has started again joins those in sync by what it fetched before. (KIP-903)"""
-
-    def wrong(self, source: str, body: AlterPartitionRequest) -> str:
-        lives = {b: r.epoch for b, r in self.brokers.items()}
-        return super().wrong(source, body._replace(isr=tuple(m._replace(epoch=lives[m.broker]) for m in body.isr)))
-
-
 # ---- followers
 class TruncatesToHighWatermark(Broker):
     """Before KIP-101: RPN-4."""
 
     def become_follower(self) -> None:
-        self.log.truncate_to(min(self.log.log_end, self.high_watermark))
+        self.cut(self.high_watermark)
         super().become_follower()
 
     def diverging(self, body: FetchRequest) -> None:
@@ -83,6 +77,13 @@ class AcknowledgesFirst(Broker):
         if body is not None and not self.leads and body.leader_epoch == self.leader_epoch:
             self.append(body)
             self.fetch()
+
+
+class LeavesTruncationsToChance(Broker):
+    """A truncation is not flushed, and undone by a power failure: LDR-8. So does Kafka."""
+
+    def cut(self, end: int) -> None:
+        self.log.truncate_to(min(end, self.log.log_end))
 
 
 class NeverTruncates(Broker):
@@ -182,17 +183,20 @@ class LyingDisk(SimulatedDisk):
 
 
 class Fault(NamedTuple):
-    """A scenario with a fault; the schedule by which it is found, and within how many seeds from 0 on."""
+    """A scenario with a fault; by which schedule it is found, by which seed first, and which rule that one breaks."""
 
     scenario: Scenario
-    schedule: str
-    seeds: int
+    schedule: Schedule
+    first: int
+    rule: str
 
 
-def _of(name: str, schedule: str, seeds: int, **parts: Any) -> Fault:
+def _of(name: str, schedule: Schedule, first: int, rule: str, **parts: Any) -> Fault:
     """The title of a fault is the first sentence of its class."""
-    doc = next((p.__doc__ for p in parts.values() if isinstance(p, type)), None) or name
-    return Fault(cluster(f"replication:{name}", doc.splitlines()[0], **parts), schedule, seeds)
+    classes = [p for p in parts.values() if isinstance(p, type)]
+    doc = classes[0].__doc__ if classes else "Nothing is flushed: Kafka's default."
+    assert doc is not None
+    return Fault(cluster(f"replication:{name}", doc.splitlines()[0], **parts), schedule, first, rule)
 
 
 UNFLUSHED = LogConfig(**{**LOG.__dict__, "flush_messages": 2**63 - 1})
@@ -200,23 +204,23 @@ UNFLUSHED = LogConfig(**{**LOG.__dict__, "flush_messages": 2**63 - 1})
 FAULTS = {
     f.scenario.name.partition(":")[2]: f
     for f in (
-        _of("elects_anybody", "uniform", 10, controller=ElectsAnybody),
-        _of("takes_from_any_leader", "uniform", 10, controller=TakesFromAnyLeader),
-        _of("takes_old_lives", "uniform", 10, controller=TakesOldLives),
-        _of("truncates_to_high_watermark", "uniform", 10, broker=TruncatesToHighWatermark),
-        _of("acknowledges_first", "uniform", 10, broker=AcknowledgesFirst),
-        _of("never_truncates", "uniform", 10, broker=NeverTruncates),
-        _of("expands_early", "uniform", 10, broker=ExpandsEarly),
-        _of("expands_at_high_watermark", "uniform", 10, broker=ExpandsAtHighWatermark),
-        _of("ignores_pending_removal", "uniform", 10, broker=IgnoresPendingRemoval),
-        _of("answers_any_epoch", "uniform", 10, broker=AnswersAnyEpoch),
-        _of("acknowledges_its_own", "uniform", 10, broker=AcknowledgesItsOwn),
-        _of("shows_all", "uniform", 10, broker=ShowsAll),
-        _of("several_in_flight", "uniform", 10, producer=SeveralInFlight),
-        _of("counts_again", "uniform", 10, producer=CountsAgain),
-        _of("reads_twice", "uniform", 10, consumer=ReadsTwice),
-        _of("lying_disk", "uniform", 10, disk=LyingDisk),
-        _of("unflushed", "uniform", 10, log=UNFLUSHED),
+        _of("elects_anybody", "swarm", 5, "RPN-14", controller=ElectsAnybody),
+        _of("takes_from_any_leader", "mixed", 23, AT_REST, controller=TakesFromAnyLeader),
+        _of("truncates_to_high_watermark", "mixed", 0, "RPN-14", broker=TruncatesToHighWatermark),
+        _of("acknowledges_first", "mixed", 0, "RPN-9", broker=AcknowledgesFirst),
+        _of("never_truncates", "mixed", 1, "RPN-14", broker=NeverTruncates),
+        _of("expands_early", "mixed", 3, "RPN-14", broker=ExpandsEarly),
+        _of("expands_at_high_watermark", "priority", 58, "RPN-14", broker=ExpandsAtHighWatermark),
+        _of("ignores_pending_removal", "mixed", 2, "RPN-14", broker=IgnoresPendingRemoval),
+        _of("answers_any_epoch", "mixed", 17, "RPN-14", broker=AnswersAnyEpoch),
+        _of("acknowledges_its_own", "mixed", 0, ACKNOWLEDGED, broker=AcknowledgesItsOwn),
+        _of("shows_all", "mixed", 0, "RPN-12", broker=ShowsAll),
+        _of("several_in_flight", "mixed", 6, ONCE, producer=SeveralInFlight),
+        _of("counts_again", "mixed", 0, AT_REST, producer=CountsAgain),
+        _of("reads_twice", "mixed", 0, "RPN-12", consumer=ReadsTwice),
+        _of("lying_disk", "mixed", 0, "RPN-14", disk=LyingDisk),
+        _of("unflushed", "mixed", 0, "RPN-14", log=UNFLUSHED),
+        _of("leaves_truncations_to_chance", "priority", 145, AT_REST, broker=LeavesTruncationsToChance),
     )
 }
 globals().update({name: fault.scenario for name, fault in FAULTS.items()})

@@ -248,7 +248,7 @@ class Broker:
             return
         self.correlation += 1  # an answer counts once
         if body.error == OUT_OF_RANGE:
-            self.log.truncate_to(min(self.log.log_end, body.high_watermark))
+            self.cut(body.high_watermark)
         if body.error != NONE:
             self.effects.append(SetTimer("fetch", BACKOFF_MS))
         elif body.diverging is not None:
@@ -271,11 +271,19 @@ class Broker:
         """The leader's log ends that epoch there, and this one may end it earlier. RPN-15."""
         own = self.log.end_offset_for_epoch(epoch)
         if own is None:
-            self.log.truncate_to(min(end, self.log.log_end))
+            self.cut(end)
         elif own.epoch < epoch:
-            self.log.truncate_to(min(own.end_offset, self.log.log_end))
+            self.cut(own.end_offset)
         else:
-            self.log.truncate_to(min(own.end_offset, end, self.log.log_end))
+            self.cut(min(own.end_offset, end))
+
+    def cut(self, end: int) -> None:
+        """The log ends there, if it does not end earlier, also after a power failure. Else records that were cut come
+        back, while the epochs that were assigned since are in their file: a leader then tells its followers that a
+        record of its own log is none, for ever (LDR-8)."""
+        self.log.truncate_to(min(end, self.log.log_end))
+        if self.config.log.flush_messages == 1:
+            self.log.flush(force_flush_active_segment=True)
 
     # ---- a leader
     def wrong_epoch(self, epoch: int) -> str:

@@ -11,8 +11,10 @@ from kafkaspec.lockstep.shrink import left_out, lowered
 from kafkaspec.simulate.choices import USUAL_MS, Choices
 from kafkaspec.simulate.world import Run, run
 
-MOST_ATTEMPTS: Final = 800
+MOST_ATTEMPTS: Final = 1_500
 """runs that are made to make one small"""
+PATIENCE_MS: Final = 300
+"""how much later than in the smallest run so far the rule may be broken"""
 Attempt = Callable[[int], None]
 """called with the number of each attempt"""
 
@@ -23,6 +25,7 @@ class _Smallest:
     def __init__(self, failing: Run, progress: Attempt | None) -> None:
         assert failing.violation is not None
         self.best, self.rule = failing, failing.violation.rule
+        self.at_rest = failing.ms >= failing.scenario.active_ms + failing.scenario.settle_ms
         self.attempts, self.progress = 0, progress
 
     def fails(self, kept: dict[str, Any]) -> bool:
@@ -32,7 +35,8 @@ class _Smallest:
         self.attempts += 1
         if self.progress is not None:
             self.progress(self.attempts)
-        found = run(self.best.scenario, Choices(self.best.scenario, kept))
+        until = None if self.at_rest else self.best.ms + PATIENCE_MS
+        found = run(self.best.scenario, Choices(self.best.scenario, kept), until)
         if found.violation is None or found.violation.rule != self.rule:
             return False
         self.best = found
@@ -79,26 +83,32 @@ def shrunk(failing: Run, progress: Attempt | None = None) -> Run:
     s = _Smallest(failing, progress)
     if not s.fails(failing.choices):
         return failing  # a node is not what its events make it: there is nothing to go by
-    s.without(_is_message)
-    s.without(lambda name: name.startswith("clock "))
-    s.without(_is_step)
-    s.without(_is_message)
-    s.without(_is_step)
-    if s.best.ms > failing.scenario.active_ms:  # it shows when all has come to rest
-        lowered(s.best.choices.get("active_ms", failing.scenario.active_ms), lambda n: s.with_value("active_ms", n))
-    for name in [*s.best.choices]:
-        value = s.best.choices.get(name)
-        if _is_message(name) and isinstance(value, list):
-            if len(value) == 2 and not s.with_value(name, value[:1]):
-                s.with_value(name, value[1:])
-            for index in range(len(s.best.choices[name])):
-                s.lower(name, index, USUAL_MS)
-        elif _is_step(name) and isinstance(value, list):
-            if value[1] == "crash":
-                simpler = [value[:4] + [writes, luck] for writes in (0, value[4]) for luck in (0, 1, value[5])]
-                next((v for v in simpler[:-1] if s.with_value(name, v)), None)
-            if value[1] in ("partition", "cut", "pause", "crash"):
-                s.lower(name, 4 if value[1] == "cut" else 3, 1)
-    for name in sorted(filter(_is_step, s.best.choices), key=lambda n: s.best.choices[n][0]):
-        s.lower(name, 0, 1)
+    before: Run | None = None
+    while s.best is not before:
+        before = s.best
+        s.without(_is_message)
+        s.without(lambda name: name.startswith("clock "))
+        s.without(_is_step)
+        s.without(_is_message)
+        if s.at_rest:
+            lowered(s.best.choices.get("active_ms", failing.scenario.active_ms), lambda n: s.with_value("active_ms", n))
+        for name in [*s.best.choices]:
+            _simplify(s, name)
+        for name in sorted(filter(_is_step, s.best.choices), key=lambda n: s.best.choices[n][0]):
+            s.lower(name, 0, 1)
     return s.best
+
+
+def _simplify(s: _Smallest, name: str) -> None:
+    """One copy of a message instead of two, shorter times, a crash that is simpler to tell."""
+    value = s.best.choices[name]
+    if _is_message(name):
+        if len(value) == 2 and not s.with_value(name, value[:1]):
+            s.with_value(name, value[1:])
+        for index in range(len(s.best.choices[name])):
+            s.lower(name, index, USUAL_MS)
+    elif _is_step(name) and value[1] in ("partition", "cut", "pause", "crash"):
+        if value[1] == "crash":
+            simpler = [[*value[:4], writes, luck] for writes in (0, value[4]) for luck in (0, 1, value[5])]
+            next((v for v in simpler[: simpler.index(value)] if s.with_value(name, v)), None)
+        s.lower(name, 4 if value[1] == "cut" else 3, 1)

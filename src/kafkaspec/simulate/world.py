@@ -97,14 +97,14 @@ class World:
         self.sequence += 1
         heappush(self.queue, (ms, self.sequence, what, argument))
 
-    def run(self) -> Run:
-        """Run to the end."""
+    def run(self, until_ms: int | None = None) -> Run:
+        """Run to the end; or until then, where nobody asks whether all has come to rest."""
         for name in self.scenario.nodes:
             self.at(0, self._start, (name, 0))
         self._plan()
         active = self.choices.active_ms
         self.at(active, self._calm, None)
-        end = active + self.scenario.settle_ms
+        end = active + self.scenario.settle_ms if until_ms is None else until_ms
         queue = self.queue
         while queue and self.violation is None:
             ms, _, what, argument = heappop(queue)
@@ -114,7 +114,7 @@ class World:
             what(argument)
             if len(self.steps) > MOST_STEPS:
                 self.violation = Violation(NO_END, f"{MOST_STEPS:,} steps within {self.now:,} ms")
-        if self.violation is None:
+        if self.violation is None and until_ms is None:
             self.now = end
             for monitor in self.monitors:
                 self.violation = self.violation or monitor.settled(self.nodes)
@@ -308,6 +308,6 @@ def _any(rng: Random, contents: Sequence[bytes]) -> bytes:
     return contents[int(rng.random() * len(contents))]
 
 
-def run(scenario: Scenario, choices: Choices) -> Run:
-    """One run of a scenario."""
-    return World(scenario, choices).run()
+def run(scenario: Scenario, choices: Choices, until_ms: int | None = None) -> Run:
+    """One run of a scenario; until then, if a time is given."""
+    return World(scenario, choices).run(until_ms)
