@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -75,7 +75,7 @@ class SimulationResult:
     """of all runs"""
     ms: int
     """virtual time of all runs"""
-    seconds: float = field(metadata={"json": lambda s: None})
+    seconds: float
     """what it took"""
     failing: int
     """seeds that break a rule"""
