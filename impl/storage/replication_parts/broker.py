@@ -46,7 +46,7 @@ from kafkaspec.impl.storage.replication_parts.messages import (
 from kafkaspec.simulate.scenario import Ask, Boot, Clock, Effect, Message, Send, SetTimer, Timer
 
 DIRECTORY = "t-0"
-PARTITION = checkpoints.TopicPartition("t", 0)
+REPLICA = checkpoints.TopicPartition("t", 0)
 MARKS = "replication-offset-checkpoint"
 HEARTBEAT_MS, FETCH_MS, BACKOFF_MS, TIMEOUT_MS, IN_SYNC_MS, MARKS_MS = 100, 15, 30, 80, 60, 400
 MOST_BYTES = 1000
@@ -109,7 +109,7 @@ class Broker:
         self.soon: list[Callable[[], None]] = []
         self.log = self.log_class(DIRECTORY, disk, config.log, clock, self._schedule, clean=False)
         if disk.exists(MARKS):
-            self.log.update_high_watermark(checkpoints.decode(disk.read(MARKS)).get(PARTITION, 0))
+            self.log.update_high_watermark(checkpoints.decode(disk.read(MARKS)).get(REPLICA, 0))
         self.incarnation = -1
         self.broker_epoch = -1
         self.correlation = 0
@@ -467,5 +467,5 @@ class Broker:
     # ---- the disk
     def checkpoint(self) -> None:
         """The high watermark, for the next start."""
-        checkpoints.replace_file(self.disk, MARKS, checkpoints.encode({PARTITION: self.high_watermark}))
+        checkpoints.replace_file(self.disk, MARKS, checkpoints.encode({REPLICA: self.high_watermark}))
         self.effects.append(SetTimer("marks", MARKS_MS))

@@ -84,8 +84,8 @@ class Batch:
 
 
 class Producer(Client):
-    """Idempotent, with acks=all. It sends its batches in order, at most so many from the first that waits for its
-    answer, again and again until each is acknowledged.
+    """Idempotent, with acks=all. It sends its batches in order, a few from the first that waits for its answer,
+    again and again until each is acknowledged.
 
     More than one at a time would not always do: a broker that knows nothing of a producer takes any sequence (PSM-7),
     the second batch before the first; and one that has read a snapshot knows the last batch alone (PSM-18), and refuses
@@ -113,7 +113,7 @@ class Producer(Client):
                 self.send()
 
     def encoded(self, sequence: int, count: int) -> bytes:
-        """A batch of so many records."""
+        """A batch of `count` records."""
         out = Encoder(producer_id=self.producer_id, producer_epoch=0, base_sequence=sequence)
         for n in range(count):
             out.append(self.clock(), None, b"%d:%d" % (self.producer_id, sequence + n))

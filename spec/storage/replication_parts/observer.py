@@ -38,7 +38,7 @@ class Replica:
         self.log: list[Record] = []
         self.high_watermark = 0
         self.agreed = 0
-        """so many first records are the committed ones"""
+        """how many of its first records are the committed ones"""
         self.leads_in: int | None = None
         self.was_up = False
 

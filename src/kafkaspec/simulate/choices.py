@@ -25,7 +25,7 @@ USUAL_MS: Final = 1
 """what a message takes"""
 USUAL: Final = (USUAL_MS,)
 RANK_FACTOR: Final = 3
-"""by priority, a message to a node of the next lower rank takes so many times as long"""
+"""by priority, a message to a node of the next lower rank takes as many times as long"""
 CHANGES: Final = 3
 """by priority, how often a run lowers the rank of the node that is about to act"""
 CHANGE_WITHIN: Final = 2_000

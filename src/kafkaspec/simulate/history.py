@@ -113,7 +113,7 @@ def _shown(value: Any) -> str:
 
 # ---- the file --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Kept:
+class RunFile:
     """What a file has of a run."""
 
     simulation: str
@@ -130,7 +130,7 @@ def encoded(run: Run, seed: int, schedule: str) -> bytes:
     return orjson.dumps({**about, "choices": run.choices}, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def read(path: Path) -> Kept:
+def read(path: Path) -> RunFile:
     """Raises UserError for what is no such file."""
     try:
         found = orjson.loads(path.read_bytes())
@@ -143,4 +143,4 @@ def read(path: Path) -> Kept:
     for name, kind in (("simulation", str), ("seed", int), ("schedule", str), ("rule", str), ("choices", dict)):
         if type(found.get(name)) is not kind:
             raise UserError(f"{path}: is no run of a simulation: {name}: {kind.__name__} is wanted")
-    return Kept(found["simulation"], found["seed"], found["schedule"], found["rule"], found["choices"])
+    return RunFile(found["simulation"], found["seed"], found["schedule"], found["rule"], found["choices"])
