@@ -10,7 +10,14 @@ from kafkaspec.impl.storage.log import LogConfig
 from kafkaspec.impl.storage.replication_parts.broker import FETCH_MS, Broker, Follower
 from kafkaspec.impl.storage.replication_parts.clients import Consumer, Producer
 from kafkaspec.impl.storage.replication_parts.controller import Controller
-from kafkaspec.impl.storage.replication_parts.messages import NONE, AlterPartitionRequest, FetchRequest, FetchResponse
+from kafkaspec.impl.storage.replication_parts.messages import (
+    NOBODY,
+    NONE,
+    AlterPartitionRequest,
+    FetchRequest,
+    FetchResponse,
+    PartitionRecord,
+)
 from kafkaspec.impl.storage.replication_simulation import AT_REST, LOG, cluster
 from kafkaspec.impl.storage.segment import headers
 from kafkaspec.simulate.choices import Schedule
@@ -94,6 +101,23 @@ class NeverTruncates(Broker):
 
 
 # ---- leaders
+class LeadsByItself(Broker):
+    """Where nobody leads, a broker that is in sync does: RPN-3."""
+
+    def take_metadata(self, source: str, body: PartitionRecord) -> None:
+        alone = body.leader == NOBODY and self.name in body.isr
+        super().take_metadata(source, body._replace(leader=self.name) if alone else body)
+
+
+class LowersHighWatermark(Broker):
+    """The high watermark follows a follower that has fallen back: RPN-9."""
+
+    def raise_high_watermark(self) -> None:
+        super().raise_high_watermark()
+        ends = [f.log_end for name, f in self.followers.items() if name in self.maximal_isr]
+        self.log.update_high_watermark(max(0, min([self.high_watermark, *ends])))
+
+
 class ExpandsEarly(Broker):
     """A follower is in sync with its first fetch: RPN-11."""
 
@@ -209,6 +233,8 @@ FAULTS = {
         _of("truncates_to_high_watermark", "mixed", 0, "RPN-14", broker=TruncatesToHighWatermark),
         _of("acknowledges_first", "mixed", 0, "RPN-9", broker=AcknowledgesFirst),
         _of("never_truncates", "mixed", 1, "RPN-14", broker=NeverTruncates),
+        _of("leads_by_itself", "mixed", 0, "RPN-3", broker=LeadsByItself),
+        _of("lowers_high_watermark", "mixed", 0, "RPN-9", broker=LowersHighWatermark),
         _of("expands_early", "mixed", 3, "RPN-14", broker=ExpandsEarly),
         _of("expands_at_high_watermark", "priority", 58, "RPN-14", broker=ExpandsAtHighWatermark),
         _of("ignores_pending_removal", "mixed", 2, "RPN-14", broker=IgnoresPendingRemoval),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,11 +16,10 @@ from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, SCE
 from kafkaspec.simulate import Choices, RandomChoices, Run, run, shrunk
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import Schedule
-from kafkaspec.spec.storage.replication_parts.observer import COUNTED, Observer, Record
+from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, COUNTED, ONCE, Observer, Record
 from tests.storage.replication_faults import FAULTS, Fault
 
 ROOT = Path(__file__).parent.parent.parent
-RULES = {f.rule for f in FAULTS.values()}
 
 
 def of(seed: int, schedule: Schedule = "mixed") -> Run:
@@ -212,3 +212,12 @@ def test_a_consumer_is_told_no_lower_high_watermark_in_an_epoch() -> None:
     assert o.is_told("c", 1, 2) is None
     assert rule(o.is_told("c", 1, 1)) == "RPN-9"
     assert o.is_told("c", 2, 0) is None
+
+
+def test_the_page_tells_of_every_fault() -> None:
+    """With its schedule, its first seed and its rule, in the order of the faults."""
+    page = (ROOT / "docs" / "engines" / "simulate.md").read_text("utf-8")
+    names = {ACKNOWLEDGED: "acks=all", ONCE: "idempotence"}
+    rows = re.findall(r"^\| [^|]+ \| (uniform|swarm|priority|mixed) \| (\d+) \| ([^|]+) \|$", page, re.MULTILINE)
+    wanted = [(f.schedule, str(f.first), names.get(f.rule, f.rule)) for f in FAULTS.values()]
+    assert rows == wanted
