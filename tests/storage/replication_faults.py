@@ -87,7 +87,7 @@ class AcknowledgesFirst(Broker):
 
 
 class LeavesTruncationsToChance(Broker):
-    """A truncation is not flushed, and undone by a power failure: LDR-8. So does Kafka."""
+    """A truncation is not flushed, and a power failure brings back what was cut, as in Kafka: REC-15, LDR-8."""
 
     def cut(self, end: int) -> None:
         self.log.truncate_to(min(end, self.log.log_end))

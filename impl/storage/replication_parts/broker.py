@@ -278,9 +278,9 @@ class Broker:
             self.cut(min(own.end_offset, end))
 
     def cut(self, end: int) -> None:
-        """The log ends there, if it does not end earlier, also after a power failure. Else records that were cut come
-        back, while the epochs that were assigned since are in their file: a leader then tells its followers that a
-        record of its own log is none, for ever (LDR-8)."""
+        """The log ends there, if it does not end earlier, also after a power failure. Else what was cut may come back
+        (REC-15), while the epochs that were assigned since are in their file, and recovery adds none below them
+        (LDR-8): who has the records of an old epoch takes them for those of a new one."""
         self.log.truncate_to(min(end, self.log.log_end))
         if self.config.log.flush_messages == 1:
             self.log.flush(force_flush_active_segment=True)
