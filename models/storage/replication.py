@@ -576,7 +576,9 @@ class Generations(Model):
     @step("RPN-3", "RPN-10", "RPN-11")
     def others_know_what_they_were_sent(s, r: Replica) -> bool:
         return (
-            s.next.known_isr[r] == s.known_isr[r] or s.next.epoch[r] > s.epoch[r] or s.next.known_isr[r] == s.next.isr
+            s.next.known_isr[r] == s.known_isr[r]
+            or s.next.epoch[r] > s.epoch[r]
+            or (s.leads(r) and s.next.known_isr[r] == s.next.isr)
         )
 
     @step("RPN-6", "RPN-8")
@@ -588,17 +590,22 @@ class Generations(Model):
 
     @invariant("RPN-9")
     def the_high_watermark_is_in_the_log(s, r: Replica) -> bool:
-        """Before that, as published, a leader that is not in sync could raise it beyond."""
-        return not (ON_FETCH or FENCED) or s.hw[r] <= len(s.log[r])
+        """A leader that is not in sync could raise it beyond, as published, before the first try of KIP-320."""
+        return (s.leader[r] == r and not (ON_FETCH or FENCED)) or s.hw[r] <= len(s.log[r])
 
     @witness
     def follows_the_newest(s, f: Replica, r: Replica) -> bool:
         return f != r and s.leads(r) and s.leader[f] == r and s.epoch[f] == len(s.requests)
 
     @witness
-    def fewer_in_sync_than_the_controller_sent(s, r: Replica) -> bool:
-        """By the leader's change."""
-        return s.leads(r) and len(s.isr) < len(s.requests[len(s.requests) - 1].isr)
+    def fewer_in_sync_than_the_controller_sent(s, r: Replica, f: Replica) -> bool:
+        """By the leader's change, in the first epoch, of which f did not hear."""
+        return len(s.requests) == 1 and s.leads(r) and f not in s.isr and f in s.requests[0].isr and s.epoch[f] == 0
+
+    @witness
+    def a_record_is_cut_off(s) -> bool:
+        """It is nowhere any more."""
+        return s.written > 0 and all(x.number != 1 for r in Replica for x in s.log[r])
 
     @witness
     def more_in_sync_than_the_controller_sent(s, r: Replica) -> bool:
