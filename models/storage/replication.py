@@ -254,6 +254,44 @@ class AsyncIsr(Model):
             or s.log_end[f] >= o
         )
 
+    @invariant("RPN-9")
+    def followers_are_behind(s, f: Follower) -> bool:
+        return s.log_end[f] <= s.leader_end
+
+    @step("RPN-9", "RPN-11")
+    def the_high_watermark_never_falls(s, f: Follower, o: Offset) -> bool:
+        """What all had that were counted, all have that are."""
+        return (
+            o > s.leader_end
+            or any(s.counted(x) and s.log_end[x] < o for x in Follower)
+            or not s.next.counted(f)
+            or s.next.log_end[f] >= o
+        )
+
+    @step("RPN-2", "RPN-10")
+    def each_change_is_of_one(s) -> bool:
+        """It leaves, or the leader asked for it at that version."""
+        n = len(s.changes)
+        return len(s.next.changes) == n or any(
+            s.in_sync(f, n) != (f in s.next.changes[n].isr)
+            and (s.in_sync(f, n) or n in s.asked[f])
+            and all(x == f or s.in_sync(x, n) == (x in s.next.changes[n].isr) for x in Follower)
+            for f in Follower
+        )
+
+    @step("RPN-21")
+    def asks_with_what_it_knows(s, a: Follower, b: Follower, v: Version) -> bool:
+        """For one at a time."""
+        return (v in s.next.asked[a]) == (v in s.asked[a]) or (
+            v == s.heard and v in s.next.asked[a] and (a == b or s.next.asked[b] == s.asked[b])
+        )
+
+    @step("RPN-9")
+    def one_fetches_one(s, a: Follower, b: Follower) -> bool:
+        return s.next.log_end[a] == s.log_end[a] or (
+            s.next.log_end[a] == s.log_end[a] + 1 and (a == b or s.next.log_end[b] == s.log_end[b])
+        )
+
     @lemma("RPN-21")
     def heard_was_written(s) -> bool:
         return s.heard <= len(s.changes)
@@ -270,6 +308,30 @@ class AsyncIsr(Model):
     def unheard_changes_shrink(s, f: Follower, v: Version, w: Version) -> bool:
         """But for the first, which may be what was asked for."""
         return not (s.heard < v <= w <= len(s.changes)) or not s.in_sync(f, w) or s.in_sync(f, v)
+
+    @witness
+    def leader_asks_for_fewer(s, f: Follower) -> bool:
+        """Before the controller did anything, and that one had all."""
+        return len(s.changes) == 0 and 0 in s.asked[f] and s.leader_end > 0 and s.log_end[f] == s.leader_end
+
+    @witness
+    def controller_wants_fewer(s) -> bool:
+        """Unasked, and twice."""
+        return len(s.changes) == 2 and s.heard == 0 and all(0 not in s.asked[x] for x in Follower)
+
+    @witness
+    def leader_asks_for_more(s, f: Follower) -> bool:
+        return s.heard == 1 and not s.in_sync(f, 1) and 1 in s.asked[f]
+
+    @witness
+    def leader_asks_for_the_only_one(s, f: Follower) -> bool:
+        """That has all."""
+        return (
+            s.heard > 0
+            and all((x == f) == s.counted(x) for x in Follower)
+            and not s.in_sync(f, s.heard)
+            and s.leader_end > 0
+        )
 
     @witness
     def pending_expansion_is_made(s, f: Follower) -> bool:
@@ -576,7 +638,9 @@ class Generations(Model):
     @step("RPN-3", "RPN-10", "RPN-11")
     def others_know_what_they_were_sent(s, r: Replica) -> bool:
         return (
-            s.next.known_isr[r] == s.known_isr[r] or s.next.epoch[r] > s.epoch[r] or s.next.known_isr[r] == s.next.isr
+            s.next.known_isr[r] == s.known_isr[r]
+            or s.next.epoch[r] > s.epoch[r]
+            or (s.leads(r) and s.next.known_isr[r] == s.next.isr)
         )
 
     @step("RPN-6", "RPN-8")
@@ -588,17 +652,22 @@ class Generations(Model):
 
     @invariant("RPN-9")
     def the_high_watermark_is_in_the_log(s, r: Replica) -> bool:
-        """Before that, as published, a leader that is not in sync could raise it beyond."""
-        return not (ON_FETCH or FENCED) or s.hw[r] <= len(s.log[r])
+        """A leader that is not in sync could raise it beyond, as published, before the first try of KIP-320."""
+        return (s.leader[r] == r and not (ON_FETCH or FENCED)) or s.hw[r] <= len(s.log[r])
 
     @witness
     def follows_the_newest(s, f: Replica, r: Replica) -> bool:
         return f != r and s.leads(r) and s.leader[f] == r and s.epoch[f] == len(s.requests)
 
     @witness
-    def fewer_in_sync_than_the_controller_sent(s, r: Replica) -> bool:
-        """By the leader's change."""
-        return s.leads(r) and len(s.isr) < len(s.requests[len(s.requests) - 1].isr)
+    def fewer_in_sync_than_the_controller_sent(s, r: Replica, f: Replica) -> bool:
+        """By the leader's change, in the first epoch, of which f did not hear."""
+        return len(s.requests) == 1 and s.leads(r) and f not in s.isr and f in s.requests[0].isr and s.epoch[f] == 0
+
+    @witness
+    def a_record_is_cut_off(s) -> bool:
+        """It is nowhere any more."""
+        return s.written > 0 and all(x.number != 1 for r in Replica for x in s.log[r])
 
     @witness
     def more_in_sync_than_the_controller_sent(s, r: Replica) -> bool:
@@ -974,6 +1043,26 @@ class Candidates(Model):
     def in_sync_or_eligible(s, r: Replica) -> bool:
         return not (r in s.isr and r in s.elr) and (len(s.isr) < MIN or r not in s.elr)
 
+    @step("RPN-22", "RPN-23")
+    def who_is_eligible_was_a_candidate(s, r: Replica) -> bool:
+        return r not in s.next.elr or r in s.isr or r in s.elr
+
+    @step("RPN-23")
+    def who_lost_records_is_no_candidate(s) -> bool:
+        """With each unclean shutdown there is one, and nothing else changes."""
+        return s.next.crashes == s.crashes or any(
+            f not in s.next.isr
+            and f not in s.next.elr
+            and all(
+                x == f or ((x in s.next.isr) == (x in s.isr) and (x in s.next.elr) == (x in s.elr)) for x in Replica
+            )
+            for f in Replica
+        )
+
+    @witness
+    def all_are_in_sync_again(s) -> bool:
+        return s.crashes > 0 and s.isr == set(Replica)
+
     @witness
     def nobody_is_left(s) -> bool:
         return s.isr == set() and s.elr == set()
@@ -1158,6 +1247,11 @@ class Eligible(Generations):
     @invariant("RPN-22")
     def in_sync_or_eligible(s, r: Replica) -> bool:
         return not (r in s.isr and r in s.elr) and (len(s.isr) < MIN or r not in s.elr)
+
+    @invariant("RPN-21")
+    def only_a_leader_has_asked(s, r: Replica) -> bool:
+        """And the controller answers nobody else."""
+        return s.leader[r] == r if s.proposed[r] != set() else r not in s.accepted
 
     @invariant("RPN-21", "RPN-22")
     def leader_counts_all_candidates(s, r: Replica, f: Replica) -> bool:

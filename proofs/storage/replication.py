@@ -1,7 +1,7 @@
 """For any number of replicas, offsets, records and epochs, of the protocol since KIP-320: no committed record is lost,
 replicas agree below their high watermarks, and what users see is one log that only grows. And of changes of the in-sync
 replicas that are pending: the leader counts over all that the controller may elect. And of the controller with KIP-966:
-how many can be elected after so many unclean shutdowns."""
+how many can be elected after N unclean shutdowns."""
 
 from __future__ import annotations
 

@@ -86,6 +86,9 @@ clause(
     than min.insync.replicas stay is an eligible leader replica from then on. Once that many are in sync, nobody is.
     [KIP-966; {BUILDER}, maybePopulateTargetElr]
 
+    RPN-23: A broker that registers after an unclean shutdown is neither in sync nor eligible: the controller removes it
+    from both, in a new leader epoch. [KIP-966; {CONTROLLER}, handleBrokerUncleanShutdown]
+
     RPN-25: With KIP-966 whoever is in sync or eligible has every committed record, and after N unclean shutdowns there
     are at least min.insync.replicas - N of them. [KIP-966, 'Motivation']
 
@@ -136,9 +139,6 @@ clause(
     RPN-20: Since KIP-966 a leader raises its high watermark only while at least min.insync.replicas are in sync, as the
     controller last told it. [KIP-966, 'Additional High Watermark advancement requirement'; {PARTITION},
     maybeIncrementLeaderHW]
-
-    RPN-23: A broker that registers after an unclean shutdown is neither in sync nor eligible: the controller removes it
-    from both, in a new leader epoch. [KIP-966; {CONTROLLER}, handleBrokerUncleanShutdown]
 
     RPN-24: If nobody is in sync, the controller elects an eligible replica, which is then the only one in sync. If
     nobody is eligible either, it may elect the leader that it knew last, and committed records may be lost. [KIP-966;

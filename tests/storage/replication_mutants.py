@@ -628,8 +628,43 @@ MUTANTS = [
 RARE = MUTANTS
 """None of them shows in fewer than two steps of several brokers."""
 BESIDE_THE_END = "the other log has a record there and this one none: they are not the same"
+NO_REQUEST = "before the first request it reads one that is not there, and has no leader"
+LEADER_IN_SYNC = "whoever leads is in sync: the other half of the guard holds"
+AT_THE_LAST = "it reads beyond the last request: a leader takes followers in at the last epoch alone, fewer steps"
+NO_RECORD = "before the first record it compares what neither has"
+MARK_OF_A_FOLLOWER = "of a follower's high watermark nothing is claimed before KIP-320; in Released it is noticed"
+GHOST = "a ghost that nothing but the claims of Released reads"
+NOT_AGAIN = "whoever was taken out in this epoch is not taken in before the next: fewer steps"
+LATER = "it joins with one record more: fewer steps"
 SURVIVORS = {
-    "Released.elect: guard 1, off by one": "before the first request it reads one that is not there, and has no leader",
+    "Released.elect: guard 1, off by one": NO_REQUEST,
     "Released.become_follower: guard 6, off by one (2)": BESIDE_THE_END,
     "Released.become_follower: guard 6, off by one (3)": BESIDE_THE_END,
+    "Released.shrink: guard 1, off by one": NO_REQUEST,
+    "Released.shrink: guard 6, off by one": "with one record a leader takes out nobody that follows it: fewer steps",
+    "Released.expand: guard 1, off by one": NO_REQUEST,
+    "Released.expand: guard 1, off by one (2)": AT_THE_LAST,
+    "Released.expand: guard 4, other parameter": NOT_AGAIN,
+    "Released.expand: guard 8, off by one (2)": LATER,
+    "Released.expand: guard 8, off by one (3)": LATER,
+    "Generations.elect: guard 1, off by one": NO_REQUEST,
+    "Generations.controller_shrinks: guard 1, branches swapped": LEADER_IN_SYNC,
+    "Generations.controller_shrinks: guard 1, off by one": NO_REQUEST,
+    "Generations.controller_shrinks: guard 1, off by one (2)": LEADER_IN_SYNC,
+    "Generations.become_follower: guard 6, branches swapped": "the offset of KIP-101 in the guard alone: fewer steps",
+    "Generations.become_follower: guard 6, off by one (2)": BESIDE_THE_END,
+    "Generations.become_follower: guard 6, off by one (3)": BESIDE_THE_END,
+    "Generations.become_follower: effect 2, branches swapped": MARK_OF_A_FOLLOWER,
+    "Generations.fetch: guard 5, off by one (2)": NO_RECORD,
+    "Generations.fetch: effect 2, branches swapped": MARK_OF_A_FOLLOWER,
+    "Generations.increment_hw: no effect 2": GHOST,
+    "Generations.increment_hw: effect 2, other branch": GHOST,
+    "Generations.increment_hw: no effect 3": GHOST,
+    "Generations.increment_hw: effect 3, other branch": GHOST,
+    "Generations.shrink: guard 1, off by one": NO_REQUEST,
+    "Generations.expand: guard 1, off by one": NO_REQUEST,
+    "Generations.expand: guard 1, off by one (2)": AT_THE_LAST,
+    "Generations.expand: guard 4, other parameter": NOT_AGAIN,
+    "Generations.expand: guard 8, off by one (2)": LATER,
+    "Generations.expand: guard 8, off by one (3)": LATER,
 }
