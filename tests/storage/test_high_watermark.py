@@ -142,11 +142,15 @@ def test_another_leader_stands_for_no_state_of_the_model(how: Any) -> None:
     """The judge asks of whatever state it comes to."""
     first = how.first(spec.machine)
     assert how.to_model(first) is not None
-    others = [spec.machine.initial(followers=3, min_insync_replicas=2)]
-    for followers in ([], [LOCAL, 3], [LOCAL, 2, 3, 4]):
-        told = {"leader_epoch": 1, "partition_epoch": 2, "leader_recovery_state": "RECOVERED", "isr": [LOCAL]}
-        others.append(spec.machine.apply(first, "makeLeader", {**told, "replicas": followers or [LOCAL]}).state)
-    others.append(spec.machine.apply(first, "advance", {"ms": 1}).state.with_log(log_end=9))
+
+    def after(name: str, **arguments: Any) -> Partition:
+        step = spec.machine.apply(first, name, arguments)
+        assert not isinstance(step, Outside)
+        return step.state
+
+    told = {"leader_epoch": 1, "partition_epoch": 2, "leader_recovery_state": "RECOVERED", "isr": [LOCAL]}
+    others = [after("makeLeader", **told, replicas=replicas) for replicas in ([LOCAL], [LOCAL, 3], [LOCAL, 2, 3, 4])]
+    others += [spec.machine.initial(followers=3, min_insync_replicas=2), first.with_log(log_end=9)]
     assert [how.to_model(s) for s in others] == [None] * len(others)
 
 
