@@ -261,8 +261,12 @@ class Cluster:
         return frozenset(e for e, id in self.ids.items() if id in known)
 
     def to_model(self, state: Partition) -> dict[str, Any] | None:
-        """The state that a leader stands for; None beyond the sizes."""
-        if state.log.log_end > self.sizes["L"]:
+        """The state that a leader of these followers stands for; None beyond the sizes, and of any other."""
+        followers = [f.id for f in state.followers]
+        lag, least = state.config.replica_lag_time_max_ms, state.config.min_insync_replicas
+        if state.epoch_start != 1 or state.log.log_end > self.sizes["L"]:
+            return None
+        if followers != [*self.ids.values()] or (lag, least) != (LAG_MS, self.sizes["M"]):
             return None
         known = {e: f for e, id in self.ids.items() for f in state.followers if f.id == id}
         return {

@@ -18,7 +18,7 @@ from kafkaspec.spec.storage import high_watermark as spec
 from kafkaspec.spec.storage import high_watermark_trial as trial
 from kafkaspec.spec.storage.high_watermark_parts import fetches
 from kafkaspec.spec.storage.high_watermark_parts.contracts import has_risen, is_in_bounds
-from kafkaspec.spec.storage.high_watermark_parts.replicas import Log, Partition, maximal_isr
+from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, Log, Partition, maximal_isr
 
 NOW = 1_000_000
 LAG = 30_000
@@ -135,6 +135,23 @@ def test_a_leader_does_what_the_model_says(how: Any) -> None:
     found = check_refinement(spec.machine, how)
     assert found.problem is None
     assert found.states == found.reachable > 400
+
+
+@pytest.mark.parametrize("how", trial.REFINEMENTS, ids=lambda how: str(how.sizes["Follower"]))
+def test_another_leader_stands_for_no_state_of_the_model(how: Any) -> None:
+    """The judge asks of whatever state it comes to."""
+    first = how.first(spec.machine)
+    assert how.to_model(first) is not None
+
+    def after(name: str, **arguments: Any) -> Partition:
+        step = spec.machine.apply(first, name, arguments)
+        assert not isinstance(step, Outside)
+        return step.state
+
+    told = {"leader_epoch": 1, "partition_epoch": 2, "leader_recovery_state": "RECOVERED", "isr": [LOCAL]}
+    others = [after("makeLeader", **told, replicas=replicas) for replicas in ([LOCAL], [LOCAL, 3], [LOCAL, 2, 3, 4])]
+    others += [spec.machine.initial(followers=3, min_insync_replicas=2), first.with_log(log_end=9)]
+    assert [how.to_model(s) for s in others] == [None] * len(others)
 
 
 # ---- offsets
