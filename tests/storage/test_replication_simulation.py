@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, SCENARIO, Watch
+from kafkaspec.impl.storage.replication_parts.broker import MOST_REQUESTS, Broker
+from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, SCENARIO, Watch, cluster
 from kafkaspec.simulate import Choices, RandomChoices, Run, run, shrunk
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import Schedule
+from kafkaspec.simulate.world import NODE_FAILED
 from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, COUNTED, ONCE, Observer, Record
 from tests.storage.replication_faults import FAULTS, Fault
 
@@ -128,6 +130,45 @@ def test_at_rest_all_logs_are_one() -> None:
     assert found.violation is not None
     assert found.violation.rule == "RPL-3"
     assert nodes.keys() >= {*BROKERS, CONSUMER}
+
+
+LATE = {
+    "k>b2 #2": [235],
+    "b2>k #2": [110],
+    "step 6": [1, "ask", "p2", ["produce", 1]],
+    "k>b2 #5": [4],
+    "k>b2 #7": [20],
+    "step 8": [224, "ask", "k", ["elect"]],
+    "k>b2 #8": [13],
+    "b3>b2 #1": [423],
+    "step 10": [225, "ask", "k", ["elect"]],
+    "step 11": [225, "ask", "k", ["elect"]],
+    "step 12": [225, "ask", "k", ["elect"]],
+    "step 13": [225, "ask", "k", ["elect"]],
+    "step 14": [225, "ask", "k", ["elect"]],
+    "step 15": [225, "ask", "k", ["elect"]],
+    "step 16": [237, "ask", "k", ["elect"]],
+    "step 18": [626, "crash", "b2", 1, 0, 0],
+    "step 19": [225, "ask", "k", ["elect"]],
+    "k>b2 #23": [18],
+}  # fmt: skip
+"""An answer to a broker comes when that one has crashed, is there again, and waits for another one."""
+
+
+def test_an_answer_of_an_earlier_life_is_none() -> None:
+    """Found by seed 1460 of a version that numbered its requests from 1 in each life."""
+
+    class NumbersFromOne(Broker):
+        def take_registration(self, source: str, body: Any) -> None:
+            super().take_registration(source, body)
+            self.correlation %= MOST_REQUESTS
+
+    assert run(SCENARIO, Choices(SCENARIO, LATE)).violation is None
+    faulty = cluster(broker=NumbersFromOne)
+    found = run(faulty, Choices(faulty, LATE)).violation
+    assert found is not None
+    assert found.rule == NODE_FAILED
+    assert found.what.startswith("b2: UnexpectedAppendOffset: 0 below the log end 1")
 
 
 # ---- who watches, with values
