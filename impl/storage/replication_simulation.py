@@ -7,12 +7,13 @@ files of the replicas are compared by the rules for replicas at rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
-from kafkaspec.impl.storage.log import LogConfig
+from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.replication_parts.broker import Broker, Config
 from kafkaspec.impl.storage.replication_parts.clients import Consumer, Producer
 from kafkaspec.impl.storage.replication_parts.controller import Controller
@@ -38,7 +39,7 @@ BROKERS, CONTROLLER, PRODUCERS, CONSUMER = ("b1", "b2", "b3"), "k", ("p1", "p2")
 SESSION_MS = 350
 AT_REST = "at rest"
 """the rule of the end: everything written is committed, acknowledged and read (RPN-19)"""
-LOG = LogConfig(flush_messages=1, index_interval_bytes=300, segment_index_bytes=4096)
+LOG = LogConfig(segment_bytes=800, flush_messages=1, index_interval_bytes=300, segment_index_bytes=4096)
 """Every append is flushed before it counts: in-sync replicas alone do not hold when the power fails everywhere."""
 
 
@@ -46,14 +47,21 @@ def records_of(h: Header) -> list[Record]:
     return [Record(h.leader_epoch, h.producer_id, h.base_sequence + n) for n in range(h.records)]
 
 
+def batches_of(log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[Header]:
+    """What the files of a log have, from a position of a segment on."""
+    for b in log.bases[bisect_left(log.bases, base) :]:
+        yield from headers(log.segments[b].data(), position if b == base else 0)
+
+
 class Watch:
     """Shows the spec what a step has changed."""
 
     def __init__(self) -> None:
         self.observer = Observer(BROKERS)
-        self.seen: dict[str, tuple[int, int]] = {}
-        """of each broker that is up: the end of its log, and its position in the file"""
+        self.seen: dict[str, tuple[int, int, int]] = {}
+        """of each broker that is up: the end of its log, its last segment and the position in that one's file"""
         self.partition_epoch = 0
+        self.rolls = 0
 
     def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
         name, event = step.node, step.event
@@ -81,21 +89,24 @@ class Watch:
         seen = self.seen.get(name)
         if seen is None:
             o.starts(name)
-            there = [record for h in headers(log.active.data()) for record in records_of(h)]
+            there = [record for h in batches_of(log) for record in records_of(h)]
             both = min(len(r.log), len(there))
             common = next((n for n in range(both) if r.log[n] != there[n]), both)
             found = o.cuts(name, common)
             if found is not None:
                 return found
             o.appends(name, there[common:])
-            self.seen[name] = (log.log_end, log.active.size)
+            self.seen[name] = log.log_end, log.bases[-1], log.active.size
         elif log.log_end < seen[0]:
-            self.seen[name] = (log.log_end, log.active.size)
+            self.seen[name] = log.log_end, log.bases[-1], log.active.size
             found = o.cuts(name, log.log_end)
             if found is not None:
                 return found
         elif log.log_end > seen[0]:
-            self._read(name, broker, *seen)
+            for h in batches_of(log, *seen[1:]):
+                o.appends(name, records_of(h))
+            self.rolls += log.bases[-1] != seen[1]
+            self.seen[name] = log.log_end, log.bases[-1], log.active.size
         if not broker.leads:
             r.leads_in = None
         elif r.leads_in != broker.leader_epoch:
@@ -104,13 +115,6 @@ class Watch:
                 return found
         high_watermark = log.high_watermark.offset
         return o.shows(name, high_watermark) if high_watermark != r.high_watermark else None
-
-    def _read(self, name: str, broker: Broker, end: int, position: int) -> None:
-        """What the file has behind what was seen."""
-        data = broker.log.active.data()
-        for h in headers(data, position):
-            self.observer.appends(name, records_of(h))
-        self.seen[name] = (broker.log.log_end, len(data))
 
     def _consumer(self, name: str, consumer: Consumer) -> Violation | None:
         if consumer.told is not None:
@@ -131,7 +135,7 @@ class Watch:
         return self.observer.acknowledged(body.base_offset, wanted)
 
     def counts(self) -> Mapping[str, int]:
-        return self.observer.counted
+        return self.observer.counted | {"segments rolled": self.rolls}
 
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         """RPN-19, RPL-3."""
@@ -159,7 +163,6 @@ class Watch:
 
 def _at_rest(broker: Broker) -> replicas.Replica:
     """The log of a broker as it is on its disk."""
-    data = broker.log.active.data()
     batches = tuple(
         replicas.Batch(
             h.base_offset,
@@ -169,7 +172,7 @@ def _at_rest(broker: Broker) -> replicas.Replica:
             h.magic,
             tuple(replicas.Record(h.base_offset + n, h.crc) for n in range(h.records)),
         )
-        for h in headers(data)
+        for h in batches_of(broker.log)
     )
     return replicas.Replica(batches, broker.log.log_end, high_watermark=broker.log.high_watermark.offset)
 

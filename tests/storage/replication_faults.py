@@ -22,6 +22,7 @@ from kafkaspec.impl.storage.replication_simulation import AT_REST, LOG, cluster
 from kafkaspec.impl.storage.segment import headers
 from kafkaspec.simulate.choices import Schedule
 from kafkaspec.simulate.scenario import Scenario, SetTimer
+from kafkaspec.simulate.world import NODE_FAILED
 from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, ONCE
 
 
@@ -232,13 +233,13 @@ FAULTS = {
         _of("takes_from_any_leader", "mixed", 23, AT_REST, controller=TakesFromAnyLeader),
         _of("truncates_to_high_watermark", "mixed", 0, "RPN-14", broker=TruncatesToHighWatermark),
         _of("acknowledges_first", "mixed", 0, "RPN-9", broker=AcknowledgesFirst),
-        _of("never_truncates", "mixed", 1, "RPN-14", broker=NeverTruncates),
+        _of("never_truncates", "mixed", 0, NODE_FAILED, broker=NeverTruncates),
         _of("leads_by_itself", "mixed", 0, "RPN-3", broker=LeadsByItself),
         _of("lowers_high_watermark", "mixed", 0, "RPN-9", broker=LowersHighWatermark),
         _of("expands_early", "mixed", 3, "RPN-14", broker=ExpandsEarly),
         _of("expands_at_high_watermark", "priority", 58, "RPN-14", broker=ExpandsAtHighWatermark),
         _of("ignores_pending_removal", "mixed", 2, "RPN-14", broker=IgnoresPendingRemoval),
-        _of("answers_any_epoch", "mixed", 17, "RPN-14", broker=AnswersAnyEpoch),
+        _of("answers_any_epoch", "mixed", 0, "RPN-14", broker=AnswersAnyEpoch),
         _of("acknowledges_its_own", "mixed", 0, ACKNOWLEDGED, broker=AcknowledgesItsOwn),
         _of("shows_all", "mixed", 0, "RPN-12", broker=ShowsAll),
         _of("several_in_flight", "mixed", 6, ONCE, producer=SeveralInFlight),

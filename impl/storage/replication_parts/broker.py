@@ -51,6 +51,8 @@ MARKS = "replication-offset-checkpoint"
 HEARTBEAT_MS, FETCH_MS, BACKOFF_MS, TIMEOUT_MS, IN_SYNC_MS, MARKS_MS = 100, 15, 30, 80, 60, 400
 MOST_BYTES = 1000
 """of a fetch"""
+MOST_REQUESTS = 100_000
+"""of a life: the next one goes on above them, for an answer to an earlier one comes by a connection that is gone"""
 
 
 class Config(NamedTuple):
@@ -155,6 +157,7 @@ class Broker:
             self.timers[event.name]()
         elif type(event) is Boot:
             self.incarnation = event.life
+            self.correlation = (event.life - 1) * MOST_REQUESTS
             self.heartbeat()
             self.checkpoint()
         while self.soon:
