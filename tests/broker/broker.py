@@ -74,25 +74,35 @@ def _id() -> str:
 
 class Broker:
     """One node in a folder of its own: `data` is its log directory, `server.log` what it printed. It is its own
-    controller, or a broker that joins another's."""
+    controller, or a broker that joins another's, or (`serves` is False) a controller alone."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], node: int = 1, joins: Broker | None = None) -> None:
-        self.folder, self.data = folder, folder / "data"
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str],
+        node: int = 1,
+        joins: Broker | None = None,
+        serves: bool = True,
+    ) -> None:
+        self.folder, self.data, self.node = folder, folder / "data", node
         self.port, controller = _free_ports(2)
         self.voters: str = joins.voters if joins else f"{node}@127.0.0.1:{controller}"
         self.cluster: str = joins.cluster if joins else _id()
         self.process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self.data.mkdir(parents=True)
+        roles = {"broker": f"PLAINTEXT://127.0.0.1:{self.port}"} if serves else {}
+        if joins is None:
+            roles["controller"] = f"CONTROLLER://127.0.0.1:{controller}"
         own = {
-            "process.roles": "broker" if joins else "broker,controller",
+            "process.roles": ",".join(roles),
             "node.id": str(node),
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}"
-            + ("" if joins else f",CONTROLLER://127.0.0.1:{controller}"),
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "listeners": ",".join(roles.values()),
             "controller.quorum.voters": self.voters,
             "log.dirs": str(self.data),
         }
+        if serves:
+            own["advertised.listeners"] = roles["broker"]
         lines = (f"{k}={v}\n" for k, v in (NODE | own | dict(settings)).items())
         (folder / "server.properties").write_text("".join(lines))
         format_ = self._java("kafka.tools.StorageTool", "format", "-t", self.cluster, "-c", "server.properties")

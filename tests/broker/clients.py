@@ -7,7 +7,7 @@ import random
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from tests.broker import wire
@@ -15,14 +15,17 @@ from tests.broker.history import History, Sent, Session, Transaction, digest
 
 FENCED = frozenset({47, 48, 49, 90, 120})
 """Errors that end a transactional producer: of an epoch that is not the newest, of a transaction that is none."""
+OUT_OF_SEQUENCE = frozenset({45, 59})
+"""What an idempotent producer is told whose records the leader does not have."""
 PATIENCE_S = 60
 
 
 class Traffic:
-    """What the clients share: where the broker is, whether they may go on, and what went wrong."""
+    """What the clients share: how a broker is reached, whether they may go on, and what went wrong. `lossy`: topics
+    that may lose what was acknowledged, by an unclean election."""
 
-    def __init__(self, history: History, port: int) -> None:
-        self.history, self.port = history, port
+    def __init__(self, history: History, connect: Callable[[], wire.Asked], lossy: Collection[str] = ()) -> None:
+        self.history, self.connect, self.lossy = history, connect, lossy
         self.go, self.over = threading.Event(), threading.Event()
         self.wrong: list[str] = []
 
@@ -34,14 +37,17 @@ class Client(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.traffic, self.rng = traffic, random.Random(f"{seed} {name}")
         self.history = traffic.history
-        self._connection: wire.Connection | None = None
+        self._connection: wire.Asked | None = None
         self.resting = threading.Event()
 
     @property
-    def broker(self) -> wire.Connection:
+    def broker(self) -> wire.Asked:
         if self._connection is None:
-            self._connection = wire.connected(self.traffic.port, 1)
+            self._connection = self.traffic.connect()
         return self._connection
+
+    def lossy(self, name: str) -> bool:
+        return name.rpartition("-")[0] in self.traffic.lossy
 
     def run(self) -> None:
         try:
@@ -140,6 +146,8 @@ class Idempotent(Producer):
         error, base = self.broker.produce(name, data, None, 9)
         if error in wire.RETRIABLE | wire.UNSURE:
             self.pause(0.05)
+        elif error in OUT_OF_SEQUENCE and self.lossy(name):
+            self.producer = self.pending = None
         elif error:
             raise AssertionError(f"{name}: error {error} for sequence {self.sequences.get(name, 0)} of {self.producer}")
         else:
@@ -372,7 +380,8 @@ class Consumer(Client):
         if got.error == wire.OUT_OF_RANGE:
             error, offset = self.broker.offset(name, wire.EARLIEST)
             if not error:
-                assert offset > session.end, f"{name}: {session.end} is out of range, and the log starts at {offset}"
+                within = offset <= session.end and not self.lossy(name)
+                assert not within, f"{name}: {session.end} is out of range, and the log starts at {offset}"
                 self.open(name, offset)
         elif not got.error:
             take(session, got)

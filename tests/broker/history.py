@@ -79,9 +79,12 @@ class Starts:
 
 
 class History:
-    def __init__(self, compacted: Sequence[str], aged: Sequence[str], recording: str = "") -> None:
+    def __init__(
+        self, compacted: Sequence[str], aged: Sequence[str], recording: str = "", lossy: Sequence[str] = ()
+    ) -> None:
         self.lock = threading.Lock()
         self.compacted, self.aged, self.recording = list(compacted), list(aged), recording
+        self.lossy = list(lossy)
         self.sent: list[Sent] = []
         self.transactions: list[Transaction] = []
         self.sessions: list[Session] = []
@@ -194,7 +197,7 @@ class History:
                 if s.end > s.start
             ],
             "settled": settled,
-            "lossy": [],
+            "lossy": self.lossy,
             "compacted": self.compacted,
             "aged": self.aged,
             "in_flight": [],

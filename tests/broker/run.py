@@ -74,6 +74,13 @@ class Outcome:
     known: list[str] = field(default_factory=list)
     """what is wrong and Kafka's own doing: docs/audit.md says how it comes"""
 
+    def count(self, history: History) -> None:
+        """What the clients did."""
+        self.records = sum(s.offset is not None for s in history.sent)
+        self.reads = sum(len(s.records) for s in history.sessions)
+        for t in history.transactions:
+            self.outcomes[t.outcome] = self.outcomes.get(t.outcome, 0) + 1
+
     def __str__(self) -> str:
         left = ", ".join(f"{c} ×{n}" for c, n in sorted(self.leftovers.items()))
         return (
@@ -92,7 +99,7 @@ class Run:
         }
         self.broker = Broker(folder, settings)
         self.history = History(COMPACTED, AGED, record.name if record else f"seed-{seed}")
-        self.traffic = Traffic(self.history, self.broker.port)
+        self.traffic = Traffic(self.history, lambda: wire.connected(self.broker.port, 1))
         self.clients = self._clients(str(seed))
         self.regressed = set[str]()
         """partitions whose log start came back from before a DeleteRecords"""
@@ -300,10 +307,7 @@ class Run:
             epochs = "LEC-20" in line and any(n in line for n in self.regressed)
             (self.outcome.known if epochs else self.outcome.wrong).append(line)
         self.outcome.known += [self._fate(x) for x in self.given_up]
-        self.outcome.records = sum(s.offset is not None for s in self.history.sent)
-        self.outcome.reads = sum(len(s.records) for s in self.history.sessions)
-        for t in self.history.transactions:
-            self.outcome.outcomes[t.outcome] = self.outcome.outcomes.get(t.outcome, 0) + 1
+        self.outcome.count(self.history)
 
     def _fate(self, x: GivenUp) -> str:
         there = contents(self.broker.data / x.name)

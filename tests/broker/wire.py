@@ -10,11 +10,11 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kafka.protocol.admin import DeleteRecordsRequest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
-from kafka.protocol.metadata import FindCoordinatorRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords
@@ -23,12 +23,21 @@ ANSWER_S = 20
 EARLIEST, LATEST = -2, -1
 RETRIABLE = frozenset({3, 5, 6, 7, 14, 15, 16, 19, 51, 56})
 """Errors after which the same is asked again: of topics and coordinators that a broker has not loaded yet."""
-UNSURE = frozenset({-1, 7, 20, 56})
-"""Errors of a produce that do not say that nothing was appended."""
+UNSURE = frozenset({-1, 3, 6, 7, 20, 56})
+"""Errors of a produce that do not say that nothing was appended: a leader answers so too when it loses its partition
+while it waits for the other replicas."""
 OUT_OF_RANGE = 1
 
 Gone = OSError
 """The connection is gone, or no answer came in time."""
+
+
+@dataclass(frozen=True)
+class Led:
+    """A partition's leader, -1 if it has none, and its in-sync replicas."""
+
+    leader: int
+    in_sync: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -44,9 +53,25 @@ class FetchAnswer:
     records: bytes
 
 
+class Asked(Protocol):
+    """What clients ask: of one broker, or of the one of a cluster that answers. All raise Gone."""
+
+    def close(self) -> None: ...
+    def find_coordinator(self, transactional_id: str) -> int: ...
+    def init_producer(self, transactional_id: str | None, timeout_ms: int) -> tuple[int, int, int]: ...
+    def add_partitions(self, transactional_id: str, producer: tuple[int, int], names: Sequence[str]) -> int: ...
+    def produce(self, name: str, batch: bytes, transactional_id: str | None, version: int) -> tuple[int, int]: ...
+    def end(
+        self, transactional_id: str, producer: tuple[int, int], commit: bool, version: int
+    ) -> tuple[int, tuple[int, int]]: ...
+    def delete_records(self, name: str, offset: int) -> tuple[int, int]: ...
+    def offset(self, name: str, timestamp: int, committed: bool = False) -> tuple[int, int]: ...
+    def fetch(self, name: str, offset: int, committed: bool) -> FetchAnswer: ...
+
+
 class Connection:
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_S)
+    def __init__(self, port: int, answer_s: float = ANSWER_S) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=answer_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._count = 0
 
@@ -73,7 +98,22 @@ class Connection:
     # ---- what clients ask --------------------------------------------------------------------------------------------
     def find_coordinator(self, transactional_id: str) -> int:
         """The error. The first who asks has the broker make the topic of transactions."""
-        return self.call(FindCoordinatorRequest(version=1, key=transactional_id, key_type=1)).error_code  # type: ignore[no-any-return]
+        return self.coordinator(transactional_id)[0]
+
+    def coordinator(self, transactional_id: str) -> tuple[int, int]:
+        """Error, and the node."""
+        answer = self.call(FindCoordinatorRequest(version=1, key=transactional_id, key_type=1))
+        return answer.error_code, answer.node_id
+
+    def leaders(self, topics: Sequence[str]) -> dict[str, Led]:
+        """Of each partition, as this broker knows it."""
+        asked = [MetadataRequest.MetadataRequestTopic(name=t) for t in topics]
+        answer = self.call(MetadataRequest(version=8, topics=asked, allow_auto_topic_creation=False))
+        return {
+            f"{t.name}-{p.partition_index}": Led(p.leader_id, frozenset(p.isr_nodes))
+            for t in answer.topics
+            for p in t.partitions
+        }
 
     def init_producer(self, transactional_id: str | None, timeout_ms: int) -> tuple[int, int, int]:
         """Error, producer id, epoch."""
@@ -208,12 +248,12 @@ class Connection:
         )
 
 
-def connected(port: int, patience_s: float = 60) -> Connection:
+def connected(port: int, patience_s: float = 60, answer_s: float = ANSWER_S) -> Connection:
     """A connection, as soon as there is one. Raises Gone after a while."""
     deadline = time.monotonic() + patience_s
     while True:
         try:
-            return Connection(port)
+            return Connection(port, answer_s)
         except OSError:
             if time.monotonic() > deadline:
                 raise

@@ -222,11 +222,18 @@ def _aged(truth: dict[str, Any], name: str) -> bool:
     return name.rpartition("-")[0] in truth["aged"]
 
 
+def _lossy(truth: dict[str, Any], name: str) -> bool:
+    return name.rpartition("-")[0] in truth["lossy"]
+
+
 def _strangers(truth: dict[str, Any], name: str, found: Contents) -> Iterator[str]:
-    """Each record was sent by a client, and is at the offset that it was told if it was told one; each is there once,
-    since all producers are idempotent."""
-    told = {offset: crc for of in truth["acknowledged"].get(name, {}).values() for offset, crc, *_ in of}
+    """Each record was sent by a client, and is at the offset that it was told if it was told one, but where another
+    may have taken its place; each is there once, since all producers are idempotent."""
+    acknowledged = [(r[0], r[1]) for of in truth["acknowledged"].get(name, {}).values() for r in of]
+    told = dict(acknowledged)
     unanswered = set(truth["unanswered"][name])
+    if _lossy(truth, name):
+        unanswered.update(crc for _, crc in acknowledged)
     met = dict[int, int]()
     for offset, digest in found.records.items():
         if digest in met:
@@ -248,7 +255,8 @@ def _misread(
 ) -> Iterator[str]:
     """A read of the offsets from `first` to `end` against the log as it is now: in order and each once, nothing that
     is not there, and all that is there and is not hidden. Below the log start, and below what DeleteRecords was asked
-    for, records may be gone; in a compacted topic everywhere."""
+    for, records may be gone; in a compacted topic everywhere. Where an unclean election may have taken what was read,
+    its order alone is looked at."""
     committed = isolation == "read_committed"
     low = max(start, first)
     compacted = name.rpartition("-")[0] in truth["compacted"]
@@ -259,6 +267,8 @@ def _misread(
         before = max(before, offset)
         if not first <= offset < end:
             yield f"offset {offset} is read, and lies outside"
+        if _lossy(truth, name):
+            continue
         there = found.records.get(offset)
         if there is None and (offset < start or compacted):
             continue
@@ -268,6 +278,8 @@ def _misread(
             yield f"offset {offset} is read, and was aborted"
         elif committed and offset in found.open:
             yield f"offset {offset} is read, and is not decided"
+    if _lossy(truth, name):
+        return
     if end > max(found.end, start):
         yield f"the log ends at {found.end}"
     read = {offset for offset, _ in records}
