@@ -56,12 +56,23 @@ def batches_of(log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[He
 class Watch:
     """Shows the spec what a step has changed."""
 
+    producers: tuple[str, ...] = PRODUCERS
+    consumers: tuple[str, ...] = (CONSUMER,)
+
     def __init__(self) -> None:
-        self.observer = Observer(BROKERS)
+        self.observer = self.watching()
         self.seen: dict[str, tuple[int, int, int]] = {}
         """of each broker that is up: the end of its log, its last segment and the position in that one's file"""
         self.partition_epoch = 0
         self.rolls = 0
+
+    def watching(self) -> Observer:
+        """Who is shown it."""
+        return Observer(BROKERS)
+
+    def logged(self, log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[Sequence[Any]]:
+        """The records of each batch of a log, from a position of a segment on."""
+        return map(records_of, batches_of(log, base, position))
 
     def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
         name, event = step.node, step.event
@@ -77,10 +88,10 @@ class Watch:
             if controller.partition_epoch != self.partition_epoch:
                 self.partition_epoch = controller.partition_epoch
                 return self.observer.are_in_sync(controller.isr)
-        elif name == CONSUMER:
+        elif name in self.consumers:
             return self._consumer(name, nodes[name])
-        elif type(event) is Message and type(event.body) is ProduceResponse and event.body.error == NONE:
-            return self._producer(nodes[name], event.body)
+        elif name in self.producers and type(event) is Message and type(event.body) is ProduceResponse:
+            return self._producer(nodes[name], event.body) if event.body.error == NONE else None
         return None
 
     def _broker(self, name: str, broker: Broker) -> Violation | None:
@@ -89,7 +100,7 @@ class Watch:
         seen = self.seen.get(name)
         if seen is None:
             o.starts(name)
-            there = [record for h in batches_of(log) for record in records_of(h)]
+            there = [record for batch in self.logged(log) for record in batch]
             both = min(len(r.log), len(there))
             common = next((n for n in range(both) if r.log[n] != there[n]), both)
             found = o.cuts(name, common)
@@ -103,8 +114,8 @@ class Watch:
             if found is not None:
                 return found
         elif log.log_end > seen[0]:
-            for h in batches_of(log, *seen[1:]):
-                o.appends(name, records_of(h))
+            for batch in self.logged(log, *seen[1:]):
+                o.appends(name, batch)
             self.rolls += log.bases[-1] != seen[1]
             self.seen[name] = log.log_end, log.bases[-1], log.active.size
         if not broker.leads:
@@ -116,7 +127,7 @@ class Watch:
         high_watermark = log.high_watermark.offset
         return o.shows(name, high_watermark) if high_watermark != r.high_watermark else None
 
-    def _consumer(self, name: str, consumer: Consumer) -> Violation | None:
+    def _consumer(self, name: str, consumer: Any) -> Violation | None:
         if consumer.told is not None:
             found = self.observer.is_told(name, *consumer.told)
             consumer.told = None
@@ -129,13 +140,18 @@ class Watch:
                     return found
         return None
 
-    def _producer(self, producer: Producer, body: ProduceResponse) -> Violation | None:
+    def _producer(self, producer: Any, body: ProduceResponse) -> Violation | None:
         count = producer.counts[body.base_sequence]
         wanted = [Record(-1, producer.producer_id, body.base_sequence + n) for n in range(count)]
         return self.observer.acknowledged(body.base_offset, wanted)
 
     def counts(self) -> Mapping[str, int]:
         return self.observer.counted | {"segments rolled": self.rolls}
+
+    def waiting(self, nodes: Mapping[str, Any]) -> str:
+        """What clients wait for yet; "" if for nothing."""
+        waiting = {p: len(nodes[p].waiting) for p in self.producers if nodes[p].waiting}
+        return f"batches that are not acknowledged: {waiting}" if waiting else ""
 
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         """RPN-19, RPL-3."""
@@ -144,14 +160,15 @@ class Watch:
             return Violation(AT_REST, "nobody leads")
         if len(controller.isr) < len(BROKERS):
             return Violation(AT_REST, f"in sync are {', '.join(controller.isr)} alone")
-        waiting = {p: len(nodes[p].waiting) for p in PRODUCERS if nodes[p].waiting}
+        waiting = self.waiting(nodes)
         if waiting:
-            return Violation(AT_REST, f"batches that are not acknowledged: {waiting}")
+            return Violation(AT_REST, waiting)
         if any(len(r.log) != len(o.committed) for r in o.replicas.values()):
             ends = {n: len(r.log) for n, r in o.replicas.items()}
             return Violation(AT_REST, f"{len(o.committed)} records are committed, the logs end at {ends}")
-        if o.position.get(CONSUMER, 0) < len(o.committed):
-            return Violation(AT_REST, f"{len(o.committed)} records are committed, {o.position.get(CONSUMER, 0)} read")
+        least = min(o.position.get(c, 0) for c in self.consumers)
+        if least < len(o.committed):
+            return Violation(AT_REST, f"{len(o.committed)} records are committed, {least} read")
         logs = {b: _at_rest(nodes[b]) for b in BROKERS}
         first, *others = BROKERS
         for b in others:

@@ -450,7 +450,7 @@ def simulate(
         str | None,
         typer.Argument(
             metavar="[SCENARIO]",
-            help="A subsystem that has one (replication), or a file (my/cluster.py:NAME).",
+            help="A subsystem that has one (replication, last_stable), or a file (my/cluster.py:NAME).",
             show_default=False,
         ),
     ] = None,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kafkaspec.simulate.choices import Schedule
     from kafkaspec.simulate.runs import Outcome
 
+DEFAULT: Final = "replication"
+"""the scenario, if none is named"""
 MANY: Final = 10**12
 """seeds, where time is the limit"""
 
@@ -95,7 +97,7 @@ def simulate(
 
     if seed is not None and seeds is not None:
         raise UserError("--seed and --seeds: one of them says which")
-    text = text or next(iter(scenarios()))
+    text = text or DEFAULT
     wanted = choices.schedule(schedule)
     scenario = find(text)
     default = f"0:{MANY}" if time_s is not None else "0:200"
