@@ -15,7 +15,7 @@ from kafkaspec.workers import START, Say, cores, each
 if TYPE_CHECKING:
     from kafkaspec.simulate import Scenario
     from kafkaspec.simulate.choices import Schedule
-    from kafkaspec.simulate.runs import Outcome
+    from kafkaspec.simulate.outcome import Outcome
 
 DEFAULT: Final = "replication"
 """the scenario, if none is named"""
@@ -86,6 +86,7 @@ def simulate(
     seeds: str | None,
     time_s: float | None,
     schedule: str,
+    resume: Path | None,
     out: Path,
     threads: int | None,
     spark: str | None,
@@ -103,6 +104,7 @@ def simulate(
     default = f"0:{MANY}" if time_s is not None else "0:200"
     which = range(seed, seed + 1) if seed is not None else names.seeds(seeds or default)
     check_writable(out / "x")
+    given: dict[str, Any] = {"seeds": which, "schedule": wanted, "out": out, "time_s": time_s, "resume": resume}
     jobs = min(threads or cores(), len(which))
     with progress(f"simulate {text}") as bar:
         if spark is not None:
@@ -113,10 +115,10 @@ def simulate(
                 raise UserError(f"--spark: only the scenarios of subsystems are known there ({', '.join(scenarios())})")
             with session(spark) as context:
                 fan = on(context, text, wanted)
-                result = run(scenario, seeds=which, schedule=wanted, out=out, time_s=time_s, fan=fan, progress=bar)
+                result = run(scenario, **given, fan=fan, progress=bar)
         else:
             here = _fan(text, wanted, jobs) if jobs > 1 else None
-            result = run(scenario, seeds=which, schedule=wanted, out=out, time_s=time_s, fan=here, progress=bar)
+            result = run(scenario, **given, fan=here, progress=bar)
     tell([result], json=json)
     return int(bool(result.failures))
 
