@@ -180,11 +180,15 @@ class Broker:
     def heartbeat(self) -> None:
         """Say that this broker is there; before that, who it is."""
         if self.broker_epoch < 0:
-            self.send(self.config.controller, BrokerRegistrationRequest(self.incarnation))
+            self.send(self.config.controller, self.registration())
         else:
             version = -1 if self.metadata is None else self.metadata.version
             self.send(self.config.controller, BrokerHeartbeatRequest(self.broker_epoch, version))
         self.effects.append(SetTimer("heartbeat", HEARTBEAT_MS))
+
+    def registration(self) -> BrokerRegistrationRequest:
+        """Who it is."""
+        return BrokerRegistrationRequest(self.incarnation)
 
     def take_registration(self, _: str, body: BrokerRegistrationResponse) -> None:
         if body.incarnation == self.incarnation:

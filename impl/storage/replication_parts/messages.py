@@ -49,6 +49,8 @@ def batches(records: bytes) -> Iterator[str]:
 
 class BrokerRegistrationRequest(NamedTuple):
     incarnation: int
+    previous_broker_epoch: int = -1
+    """if the broker was shut down cleanly"""
 
 
 class BrokerRegistrationResponse(NamedTuple):

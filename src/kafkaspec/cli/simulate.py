@@ -31,7 +31,8 @@ def scenarios() -> dict[str, Any]:
 
 
 def find(text: str) -> Scenario:
-    """The scenario of a subsystem, or of a file (FILE.py:NAME; without a name SCENARIO). Raises UserError."""
+    """The scenario of a subsystem, another one of its own by name (replication:ELIGIBLE), or one of a file
+    (FILE.py:NAME; without a name SCENARIO). Raises UserError."""
     from kafkaspec.simulate import Scenario
 
     known = scenarios()
@@ -39,6 +40,11 @@ def find(text: str) -> Scenario:
         found: Scenario = known[text].layer("impl", "simulation").SCENARIO
         return found
     where, _, name = text.partition(":")
+    if where in known:
+        there = {n: s for n, s in vars(known[where].layer("impl", "simulation")).items() if isinstance(s, Scenario)}
+        if name not in there:
+            raise unknown(f"scenario of {where}", name, there)
+        return there[name]
     if not where.endswith(".py"):
         raise unknown("scenario", text, known)
     module = names.module_of_file(Path(where))
