@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.replication_parts.broker import Broker, Config
 from kafkaspec.impl.storage.replication_parts.clients import Consumer, Producer
 from kafkaspec.impl.storage.replication_parts.controller import Controller
+from kafkaspec.impl.storage.replication_parts.eligible import EligibleBroker, EligibleController, may_lead
 from kafkaspec.impl.storage.replication_parts.messages import (
     NOBODY,
     NONE,
@@ -31,7 +33,7 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     ProduceResponse,
 )
 from kafkaspec.impl.storage.segment import Header, headers
-from kafkaspec.simulate.scenario import Clock, Crash, Message, Node, Scenario, Send, Step, Timer, Violation
+from kafkaspec.simulate.scenario import Clock, Crash, Faults, Message, Node, Scenario, Send, Step, Timer, Violation
 from kafkaspec.spec.storage import replicas
 from kafkaspec.spec.storage.replication_parts.observer import Observer, Record
 
@@ -56,12 +58,23 @@ def batches_of(log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[He
 class Watch:
     """Shows the spec what a step has changed."""
 
+    producers: tuple[str, ...] = PRODUCERS
+    consumers: tuple[str, ...] = (CONSUMER,)
+
     def __init__(self) -> None:
-        self.observer = Observer(BROKERS)
+        self.observer = self.watching()
         self.seen: dict[str, tuple[int, int, int]] = {}
         """of each broker that is up: the end of its log, its last segment and the position in that one's file"""
         self.partition_epoch = 0
         self.rolls = 0
+
+    def watching(self) -> Observer:
+        """Who is shown it."""
+        return Observer(BROKERS)
+
+    def logged(self, log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[Sequence[Any]]:
+        """The records of each batch of a log, from a position of a segment on."""
+        return map(records_of, batches_of(log, base, position))
 
     def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
         name, event = step.node, step.event
@@ -76,12 +89,17 @@ class Watch:
             controller = nodes[name]
             if controller.partition_epoch != self.partition_epoch:
                 self.partition_epoch = controller.partition_epoch
-                return self.observer.are_in_sync(controller.isr)
-        elif name == CONSUMER:
+                return self.observer.are_in_sync(self.candidates(controller))
+        elif name in self.consumers:
             return self._consumer(name, nodes[name])
-        elif type(event) is Message and type(event.body) is ProduceResponse and event.body.error == NONE:
-            return self._producer(nodes[name], event.body)
+        elif name in self.producers and type(event) is Message and type(event.body) is ProduceResponse:
+            return self._producer(nodes[name], event.body) if event.body.error == NONE else None
         return None
+
+    def candidates(self, controller: Any) -> Sequence[str]:
+        """Who may be elected, and so must have what is committed."""
+        found: Sequence[str] = controller.isr
+        return found
 
     def _broker(self, name: str, broker: Broker) -> Violation | None:
         o, log = self.observer, broker.log
@@ -89,7 +107,7 @@ class Watch:
         seen = self.seen.get(name)
         if seen is None:
             o.starts(name)
-            there = [record for h in batches_of(log) for record in records_of(h)]
+            there = [record for batch in self.logged(log) for record in batch]
             both = min(len(r.log), len(there))
             common = next((n for n in range(both) if r.log[n] != there[n]), both)
             found = o.cuts(name, common)
@@ -103,8 +121,8 @@ class Watch:
             if found is not None:
                 return found
         elif log.log_end > seen[0]:
-            for h in batches_of(log, *seen[1:]):
-                o.appends(name, records_of(h))
+            for batch in self.logged(log, *seen[1:]):
+                o.appends(name, batch)
             self.rolls += log.bases[-1] != seen[1]
             self.seen[name] = log.log_end, log.bases[-1], log.active.size
         if not broker.leads:
@@ -116,7 +134,7 @@ class Watch:
         high_watermark = log.high_watermark.offset
         return o.shows(name, high_watermark) if high_watermark != r.high_watermark else None
 
-    def _consumer(self, name: str, consumer: Consumer) -> Violation | None:
+    def _consumer(self, name: str, consumer: Any) -> Violation | None:
         if consumer.told is not None:
             found = self.observer.is_told(name, *consumer.told)
             consumer.told = None
@@ -129,13 +147,18 @@ class Watch:
                     return found
         return None
 
-    def _producer(self, producer: Producer, body: ProduceResponse) -> Violation | None:
+    def _producer(self, producer: Any, body: ProduceResponse) -> Violation | None:
         count = producer.counts[body.base_sequence]
         wanted = [Record(-1, producer.producer_id, body.base_sequence + n) for n in range(count)]
         return self.observer.acknowledged(body.base_offset, wanted)
 
     def counts(self) -> Mapping[str, int]:
         return self.observer.counted | {"segments rolled": self.rolls}
+
+    def waiting(self, nodes: Mapping[str, Any]) -> str:
+        """What clients wait for yet; "" if for nothing."""
+        waiting = {p: len(nodes[p].waiting) for p in self.producers if nodes[p].waiting}
+        return f"batches that are not acknowledged: {waiting}" if waiting else ""
 
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         """RPN-19, RPL-3."""
@@ -144,14 +167,15 @@ class Watch:
             return Violation(AT_REST, "nobody leads")
         if len(controller.isr) < len(BROKERS):
             return Violation(AT_REST, f"in sync are {', '.join(controller.isr)} alone")
-        waiting = {p: len(nodes[p].waiting) for p in PRODUCERS if nodes[p].waiting}
+        waiting = self.waiting(nodes)
         if waiting:
-            return Violation(AT_REST, f"batches that are not acknowledged: {waiting}")
+            return Violation(AT_REST, waiting)
         if any(len(r.log) != len(o.committed) for r in o.replicas.values()):
             ends = {n: len(r.log) for n, r in o.replicas.items()}
             return Violation(AT_REST, f"{len(o.committed)} records are committed, the logs end at {ends}")
-        if o.position.get(CONSUMER, 0) < len(o.committed):
-            return Violation(AT_REST, f"{len(o.committed)} records are committed, {o.position.get(CONSUMER, 0)} read")
+        least = min(o.position.get(c, 0) for c in self.consumers)
+        if least < len(o.committed):
+            return Violation(AT_REST, f"{len(o.committed)} records are committed, {least} read")
         logs = {b: _at_rest(nodes[b]) for b in BROKERS}
         first, *others = BROKERS
         for b in others:
@@ -177,6 +201,65 @@ def _at_rest(broker: Broker) -> replicas.Replica:
     return replicas.Replica(batches, broker.log.log_end, high_watermark=broker.log.high_watermark.offset)
 
 
+class EligibleWatch(Watch):
+    """Shows the spec who may be elected: in sync or eligible, and in the life that the controller knows. Once a leader
+    was elected that is neither, nothing more is promised, and nothing judged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_doubt: set[str] = set()
+        """those that crashed, and the controller has not heard of it"""
+        self.shown: tuple[str, ...] = ()
+        self.happened = dict.fromkeys(ELIGIBILITY, 0)
+        self.is_over = False
+
+    def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
+        if self.is_over:
+            return None
+        name, event = step.node, step.event
+        if name in BROKERS and type(event) is Crash:
+            self.in_doubt.add(name)
+            self.observer.isr = tuple(b for b in self.observer.isr if b != name)
+        elif name in BROKERS and type(event) is Timer and event.name == "start":
+            self.happened["clean restarts"] += 1
+            self.seen.pop(name, None)
+        if name == CONTROLLER and self._elected(nodes[CONTROLLER], nodes):
+            self.is_over = True
+            return None
+        return super().observe(step, nodes)
+
+    def _elected(self, controller: Any, nodes: Mapping[str, Any]) -> bool:
+        """What the controller did; whether it elected somebody who is not eligible."""
+        heard = {b for b in self.in_doubt if b in nodes and controller.brokers[b].incarnation == nodes[b].incarnation}
+        self.in_doubt -= heard
+        now = may_lead(controller)
+        if now != self.shown:
+            self.shown = now
+            self.happened["elections of an eligible replica"] += len(controller.isr) == 1 and not self.isr
+            self.isr = controller.isr
+            self.happened["replicas became eligible"] += len(controller.eligible) > self.eligible
+            self.eligible = len(controller.eligible)
+            self.partition_epoch = -1
+        over: bool = controller.unclean_elections > 0
+        self.happened["elections of the last leader"] += over
+        return over
+
+    isr: tuple[str, ...] = BROKERS
+    eligible = 0
+
+    def candidates(self, controller: Any) -> Sequence[str]:
+        return [b for b in may_lead(controller) if b not in self.in_doubt]
+
+    def counts(self) -> Mapping[str, int]:
+        return {**super().counts(), **self.happened}
+
+    def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
+        return None if self.is_over else super().settled(nodes)
+
+
+ELIGIBILITY = (
+    "replicas became eligible", "elections of an eligible replica", "elections of the last leader", "clean restarts",
+)  # fmt: skip
 QUIET = (
     BrokerRegistrationRequest, BrokerRegistrationResponse, BrokerHeartbeatRequest, MetadataRequest, MetadataResponse
 )  # fmt: skip
@@ -221,6 +304,8 @@ def cluster(
     consumer: type[Consumer] = Consumer,
     disk: Callable[[], SimulatedDisk] = SimulatedDisk,
     log: LogConfig = LOG,
+    watch: type[Watch] = Watch,
+    workload: Mapping[str, Callable[[Random], tuple[str, Any]]] | None = None,
     **more: Any,
 ) -> Scenario:
     """The scenario, with these classes for its nodes: a test puts a faulty one in."""
@@ -236,7 +321,7 @@ def cluster(
         return producer(node, BROKERS, clock, 1 + PRODUCERS.index(node))
 
     def watches() -> Sequence[Watch]:
-        return [Watch()]
+        return [watch()]
 
     return Scenario(
         name,
@@ -245,7 +330,7 @@ def cluster(
         boot,
         lambda node: disk() if node in BROKERS else None,
         watches,
-        {"produce": _produce, "elect": _elect},
+        workload or {"produce": _produce, "elect": _elect},
         mortal=BROKERS,
         crashes=Crashed,
         is_routine=is_routine,
@@ -253,4 +338,24 @@ def cluster(
     )
 
 
+def _move_or_stop(rng: Random) -> tuple[str, Any]:
+    return (BROKERS[int(rng.random() * 3)], ["stop"]) if rng.random() < 0.1 else _elect(rng)
+
+
+def eligible_cluster(
+    name: str = "replication:ELIGIBLE",
+    title: str = "the same with eligible leader replicas, where nothing is flushed but by a clean shutdown",
+    **parts: Any,
+) -> Scenario:
+    """KIP-966."""
+    given: dict[str, Any] = {
+        "broker": EligibleBroker, "controller": EligibleController, "log": UNFLUSHED, "watch": EligibleWatch,
+        "workload": {"produce": _produce, "elect": _move_or_stop},
+        "faults": Faults(crash=0.3, power_failure=0.7, partition=2.0, pause=2.0),
+    }  # fmt: skip
+    return cluster(name, title, **{**given, **parts})
+
+
+UNFLUSHED = replace(LOG, flush_messages=2**63 - 1)
 SCENARIO = cluster()
+ELIGIBLE = eligible_cluster()

@@ -74,3 +74,16 @@ def test_a_scenario_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
         err
         == "kafkaspec: unknown scenario of own.py 'ADDS'; did you mean 'ADDS_TWICE'? (known: ADDS_TWICE, SCENARIO)\n"
     )
+
+
+def test_a_run_goes_on_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of more seeds, on another number of cores."""
+    given = "--schedule", "swarm", "--resume", "replication.seeds", "--json"
+    assert run(capsys, "replication", "--seeds", "0:2", "--threads", "1", *given)[0] == 0
+    (found,) = json.loads(run(capsys, "replication", "--seeds", "0:4", "--threads", "2", *given)[1])
+    (whole,) = json.loads(run(capsys, "replication", "--seeds", "0:4", "--schedule", "swarm", "--json")[1])
+    assert (found.pop("kept"), whole.pop("kept")) == (2, 0)
+    assert found | {"seconds": 0} == whole | {"seconds": 0}
+    status, _, err = run(capsys, "last_stable", "--seeds", "0:1", *given)
+    assert status == 2
+    assert err.startswith("kafkaspec: replication.seeds: holds outcomes of replication, schedule swarm, not of last_st")

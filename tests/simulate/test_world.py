@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ from kafkaspec.simulate import Choices, Crash, Faults, RandomChoices, Run, Scena
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import SCHEDULES, Schedule, checked, of_seed
 from kafkaspec.simulate.choices import schedule as parse
-from kafkaspec.simulate.runs import Outcome, outcome, replay
+from kafkaspec.simulate.outcome import Outcome
+from kafkaspec.simulate.runs import Fan, outcome, replay
 from tests.simulate.toy import ADDS_TWICE, BREAKS, FORGETS, SCENARIO, scenario
 
 ROOT = Path(__file__).parent.parent.parent
@@ -260,9 +262,85 @@ def test_an_interrupt_says_what_was_found(tmp_path: Path) -> None:
         yield [Outcome(3, 1, 1, None, {})]
         raise KeyboardInterrupt
 
-    with pytest.raises(UserError, match="interrupted after 1 seeds, none of which breaks a rule") as e:
+    with pytest.raises(
+        UserError, match=r"after 1 seeds \(--resume FILE would keep them\), none of which breaks a rule"
+    ) as e:
         simulate(SCENARIO, seeds=range(9), out=tmp_path, fan=stops)
     assert e.value.exit_code == 130
+
+
+def stopping(after: int, made: list[int]) -> Fan:
+    """Ctrl-C, after some stretches of seeds; those that were run are noted."""
+
+    def fan(stretches: Iterable[Sequence[int]]) -> Iterator[Sequence[Outcome]]:
+        for n, stretch in enumerate(stretches):
+            if n == after:
+                raise KeyboardInterrupt
+            made.extend(stretch)
+            yield [outcome(ADDS_TWICE, seed, "mixed") for seed in stretch]
+
+    return fan
+
+
+def test_a_run_that_is_interrupted_goes_on(tmp_path: Path) -> None:
+    """No seed is run twice, also if the process was killed in the middle of a line; and the result is the same."""
+    file, made = tmp_path / "kept" / "toy.seeds", list[int]()
+    for n in (2, 1):
+        with pytest.raises(UserError, match=r"the same command goes on from .*toy\.seeds\), \d+ of which break a rule"):
+            simulate(ADDS_TWICE, seeds=range(23), out=tmp_path, fan=stopping(n, made), resume=file)
+    with file.open("ab") as f:
+        f.write(b"[15,3")
+    seen: list[int] = []
+    last = simulate(
+        ADDS_TWICE,
+        seeds=range(23),
+        out=tmp_path,
+        fan=stopping(-1, made),
+        resume=file,
+        progress=lambda n, total, _: seen.append(n) if total is not None else None,
+    )
+    assert made == [*range(23)]
+    assert seen == [20, 23]
+    assert last.kept == 15
+    whole = simulate(ADDS_TWICE, seeds=range(23), out=tmp_path)
+    assert replace(last, seconds=0, kept=0) == replace(whole, seconds=0)
+    less = simulate(ADDS_TWICE, seeds=range(4, 9), out=tmp_path, fan=stopping(0, made), resume=file)
+    assert (less.kept, made) == (5, [*range(23)])
+    assert replace(less, seconds=0, kept=0) == replace(simulate(ADDS_TWICE, seeds=range(4, 9), out=tmp_path), seconds=0)
+
+
+def test_a_gap_is_not_counted_as_run(tmp_path: Path) -> None:
+    """Where time is up, seeds that were kept behind it say nothing of those before them."""
+    file = tmp_path / "toy.seeds"
+    simulate(SCENARIO, seeds=range(10**6, 10**6 + 5), out=tmp_path, resume=file)
+    found = simulate(SCENARIO, seeds=range(10**9), out=tmp_path, time_s=0.1, resume=file)
+    assert 0 < len(found.seeds) < 10_000
+    assert found.seeds.start == found.kept == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda lines: [b"{}", *lines[1:]], "holds no outcomes of a simulation"),
+        (lambda lines: [lines[0].replace(b"toy", b"boy"), *lines[1:]], "holds outcomes of boy, schedule mixed, not of"),
+        (lambda lines: [lines[0].replace(b"mixed", b"swarm")], "schedule swarm, not of toy, mixed; name another file"),
+        (lambda lines: [lines[0].replace(b'"code":"', b'"code":"0')], "run with other code than today's"),
+        (lambda lines: [*lines[:2], b"what"], "line 3 is not JSON"),
+        (lambda lines: [*lines[:2], b"[1,2]"], "line 3 is no outcome of a seed"),
+        (lambda lines: [*lines[:2], b'[1,2,3,null,{"a":"b"}]'], "line 3 is no outcome of a seed"),
+    ],
+)
+def test_a_file_of_other_outcomes_is_refused(wrong: Any, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "toy.seeds"
+    simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=file)
+    file.write_bytes(b"\n".join(wrong(file.read_bytes().splitlines())) + b"\n")
+    with pytest.raises(UserError, match=said):
+        simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=file)
+
+
+def test_a_file_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is a directory"):
+        simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=tmp_path)
 
 
 @pytest.mark.parametrize(

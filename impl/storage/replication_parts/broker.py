@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.management import checkpoints
-from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
+from kafkaspec.impl.storage.log import AppendInfo, LogConfig, UnifiedLog
 from kafkaspec.impl.storage.producer_state import ProducerStateError
 from kafkaspec.impl.storage.replication_parts.messages import (
     FENCED_EPOCH,
@@ -98,6 +98,7 @@ class PendingProduce(NamedTuple):
     client: str
     base_sequence: int
     base_offset: int
+    correlation: int
 
 
 class Broker:
@@ -179,11 +180,15 @@ class Broker:
     def heartbeat(self) -> None:
         """Say that this broker is there; before that, who it is."""
         if self.broker_epoch < 0:
-            self.send(self.config.controller, BrokerRegistrationRequest(self.incarnation))
+            self.send(self.config.controller, self.registration())
         else:
             version = -1 if self.metadata is None else self.metadata.version
             self.send(self.config.controller, BrokerHeartbeatRequest(self.broker_epoch, version))
         self.effects.append(SetTimer("heartbeat", HEARTBEAT_MS))
+
+    def registration(self) -> BrokerRegistrationRequest:
+        """Who it is."""
+        return BrokerRegistrationRequest(self.incarnation)
 
     def take_registration(self, _: str, body: BrokerRegistrationResponse) -> None:
         if body.incarnation == self.incarnation:
@@ -212,7 +217,7 @@ class Broker:
 
     def _refuse_produces(self) -> None:
         for p in self.produces:
-            self.send(p.client, ProduceResponse(p.base_sequence, NOT_LEADER, -1))
+            self.send(p.client, ProduceResponse(p.base_sequence, NOT_LEADER, -1, p.correlation))
         self.produces = []
 
     def become_leader(self) -> None:
@@ -433,22 +438,35 @@ class Broker:
     # ---- clients
     def take_produce(self, source: str, body: ProduceRequest) -> None:
         """RPN-8."""
-        error = self.wrong_epoch(body.leader_epoch)
-        if error == NONE and len(self.isr) < self.config.min_in_sync:
-            error = NOT_ENOUGH
-        if error == NONE:
-            try:
-                info = self.log.append_as_leader(body.records, self.leader_epoch)
-            except ProducerStateError:
-                error = OUT_OF_ORDER
-            else:
-                self.produces.append(
-                    PendingProduce(self.required(info.last_offset), source, body.base_sequence, info.first_offset)
-                )
-                self.raise_high_watermark()
-                self.complete_produces()
+        error = self.unable(body.leader_epoch) or self.produce(source, body)
+        if error:
+            self.send(source, ProduceResponse(body.base_sequence, error, -1, body.correlation))
+
+    def unable(self, leader_epoch: int) -> str:
+        """Why nothing may be appended in that epoch with acks=all; "" if it may."""
+        error = self.wrong_epoch(leader_epoch)
         if error != NONE:
-            self.send(source, ProduceResponse(body.base_sequence, error, -1))
+            return error
+        return NOT_ENOUGH if len(self.isr) < self.config.min_in_sync else ""
+
+    def produce(self, source: str, body: ProduceRequest) -> str:
+        """Append it; why it cannot be, "" if it is."""
+        try:
+            info = self.log.append_as_leader(body.records, self.leader_epoch)
+        except ProducerStateError:
+            return OUT_OF_ORDER
+        self.produced(source, body, info)
+        return ""
+
+    def produced(self, source: str, body: ProduceRequest, info: AppendInfo) -> None:
+        """It is acknowledged once it is committed."""
+        self.produces.append(
+            PendingProduce(
+                self.required(info.last_offset), source, body.base_sequence, info.first_offset, body.correlation
+            )
+        )
+        self.raise_high_watermark()
+        self.complete_produces()
 
     def required(self, last_offset: int) -> int:
         """Where the high watermark has to be for an acknowledgement."""
@@ -458,7 +476,7 @@ class Broker:
         waiting = []
         for p in self.produces:
             if self.high_watermark >= p.required_offset:
-                self.send(p.client, ProduceResponse(p.base_sequence, NONE, p.base_offset))
+                self.send(p.client, ProduceResponse(p.base_sequence, NONE, p.base_offset, p.correlation))
             else:
                 waiting.append(p)
         self.produces = waiting

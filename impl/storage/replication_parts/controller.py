@@ -2,7 +2,7 @@
 in-sync replicas, and takes changes of these from the leader. A stub: it does not fail, and its metadata is a variable.
 
 Source: ReplicationControlManager, ClusterControlManager, BrokerHeartbeatManager, Kafka 4.3.0, without eligible leader
-replicas; KIP-497, KIP-841, KIP-903.
+replicas (eligible.py has them); KIP-497, KIP-841, KIP-903.
 """
 
 from __future__ import annotations
@@ -76,21 +76,25 @@ class Controller:
         elif type(body) is AlterPartitionRequest:
             self._alter(source, body)
         elif type(body) is BrokerRegistrationRequest:
-            self._register(source, body.incarnation)
+            self._register(source, body)
 
     # ---- brokers
-    def _register(self, broker: str, incarnation: int) -> None:
+    def _register(self, broker: str, body: BrokerRegistrationRequest) -> None:
         """A broker that starts again is another one: what it was in sync with may be gone."""
-        known = self.brokers.get(broker)
+        known, incarnation = self.brokers.get(broker), body.incarnation
         if known is not None and known.incarnation >= incarnation:
             if known.incarnation == incarnation:
                 self.effects.append(Send(broker, BrokerRegistrationResponse(incarnation, known.epoch)))
             return
         epoch = self.version + 1
         self.brokers[broker] = Registration(incarnation, epoch, True, self.clock())
-        self._leave(broker)
+        self._restarted(broker, clean=known is not None and known.epoch == body.previous_broker_epoch)
         self._publish()
         self.effects.append(Send(broker, BrokerRegistrationResponse(incarnation, epoch)))
+
+    def _restarted(self, broker: str, *, clean: bool) -> None:
+        """It is there again, fenced yet."""
+        self._leave(broker)
 
     def _heartbeat(self, broker: str, body: BrokerHeartbeatRequest) -> None:
         known = self.brokers.get(broker)
@@ -115,6 +119,9 @@ class Controller:
     # ---- the partition
     def _is_alive(self, broker: str) -> bool:
         return broker in self.brokers and not self.brokers[broker].fenced
+
+    def _set_isr(self, isr: tuple[str, ...]) -> None:
+        self.isr = isr
 
     def _leave(self, broker: str) -> None:
         """Out of the in-sync replicas, but for the last one; nobody leads, or another one. RPN-2."""
@@ -169,7 +176,7 @@ class Controller:
             known.altered = body.correlation
             error = self.wrong(source, body)
             if error == NONE:
-                self.isr = tuple(m.broker for m in body.isr)
+                self._set_isr(tuple(m.broker for m in body.isr))
                 self.partition_epoch += 1
                 self._publish()
         answer = AlterPartitionResponse(body.correlation, error, self.leader_epoch, self.isr, self.partition_epoch)

@@ -49,6 +49,8 @@ def batches(records: bytes) -> Iterator[str]:
 
 class BrokerRegistrationRequest(NamedTuple):
     incarnation: int
+    previous_broker_epoch: int = -1
+    """if the broker was shut down cleanly"""
 
 
 class BrokerRegistrationResponse(NamedTuple):
@@ -110,9 +112,11 @@ class FetchRequest(NamedTuple):
     leader_epoch: int
     offset: int
     last_fetched_epoch: int
+    read_committed: bool = False
 
     def __str__(self) -> str:
         last = f", last record of epoch {self.last_fetched_epoch}" if self.last_fetched_epoch >= 0 else ""
+        last += ", read_committed" if self.read_committed else ""
         return f"FetchRequest {self.correlation}(from {self.offset}, epoch {self.leader_epoch}{last})"
 
 
@@ -125,6 +129,8 @@ class FetchResponse(NamedTuple):
     high_watermark: int
     records: bytes
     diverging: tuple[int, int] | None = None
+    aborted: tuple[tuple[int, int], ...] = ()
+    """producer id and first offset of aborted transactions, for a read_committed consumer"""
 
     def __str__(self) -> str:
         if self.error != NONE:
@@ -133,6 +139,7 @@ class FetchResponse(NamedTuple):
             epoch, end = self.diverging
             return f"FetchResponse {self.correlation}(diverging: epoch {epoch} ends at {end})"
         what = "; ".join(batches(self.records)) or "nothing"
+        what += "".join(f"; aborted: producer {p} from {first}" for p, first in self.aborted)
         return f"FetchResponse {self.correlation}({what}; high watermark {self.high_watermark})"
 
 
@@ -142,6 +149,7 @@ class ProduceRequest(NamedTuple):
     leader_epoch: int
     base_sequence: int
     records: bytes
+    correlation: int = 0
 
     def __str__(self) -> str:
         (h,) = headers(self.records)
@@ -152,6 +160,11 @@ class ProduceResponse(NamedTuple):
     base_sequence: int
     error: str
     base_offset: int
+    correlation: int = 0
+
+    def __str__(self) -> str:
+        said = f"offset {self.base_offset}" if self.error == NONE else self.error
+        return f"ProduceResponse(sequence {self.base_sequence}: {said})"
 
 
 class MetadataRequest(NamedTuple):

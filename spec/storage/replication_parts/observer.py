@@ -7,7 +7,7 @@ Beside each replica's log stands the log of what is committed: what any leader e
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkaspec.simulate.scenario import Violation
 
@@ -35,7 +35,7 @@ class Replica:
     """What is seen of one."""
 
     def __init__(self) -> None:
-        self.log: list[Record] = []
+        self.log: list[Any] = []
         self.high_watermark = 0
         self.agreed = 0
         """how many of its first records are the committed ones"""
@@ -48,7 +48,7 @@ class Observer:
 
     def __init__(self, replicas: Sequence[str]) -> None:
         self.replicas = {name: Replica() for name in replicas}
-        self.committed: list[Record] = []
+        self.committed: list[Any] = []
         self.isr: tuple[str, ...] = tuple(replicas)
         self.leaders: dict[int, str] = {}
         self.sequences: dict[int, int] = {}
@@ -68,7 +68,7 @@ class Observer:
         r.agreed = min(r.agreed, end)
         return self._in_sync_have_all()
 
-    def appends(self, name: str, records: Iterable[Record]) -> None:
+    def appends(self, name: str, records: Iterable[Any]) -> None:
         """The log of a replica has more records."""
         r = self.replicas[name]
         r.log.extend(records)
@@ -119,15 +119,22 @@ class Observer:
 
     def _commit(self, r: Replica, end: int) -> Violation | None:
         for record in r.log[len(self.committed) : end]:
-            expected = self.sequences.get(record.producer_id, 0)
-            if record.sequence != expected:
-                return Violation(ONCE, f"offset {len(self.committed)}: {record}; the next one is {expected}")
-            self.sequences[record.producer_id] = expected + 1
+            found = self._follows(record)
+            if found is not None:
+                return found
             self.committed.append(record)
             self.counted["records committed"] += 1
         for other in self.replicas.values():
             self._agree(other)
         return self._in_sync_have_all()
+
+    def _follows(self, record: Any) -> Violation | None:
+        """It is the next one of its producer."""
+        expected = self.sequences.get(record.producer_id, 0)
+        if record.sequence != expected:
+            return Violation(ONCE, f"offset {len(self.committed)}: {record}; the next one is {expected}")
+        self.sequences[record.producer_id] = expected + 1
+        return None
 
     # ---- those in sync
     def are_in_sync(self, isr: Sequence[str]) -> Violation | None:
@@ -148,15 +155,19 @@ class Observer:
         return None
 
     # ---- clients
-    def acknowledged(self, offset: int, records: Sequence[Record]) -> Violation | None:
+    def acknowledged(self, offset: int, records: Sequence[Any]) -> Violation | None:
         """A producer was told that its records begin there; their epoch it does not know (-1)."""
         there = self.committed[offset : offset + len(records)]
-        if [(r.producer_id, r.sequence) for r in there] == [(r.producer_id, r.sequence) for r in records]:
+        if [self.identity(r) for r in there] == [self.identity(r) for r in records]:
             self.counted["acknowledgements"] += 1
             return None
         found = f"{there[0]} is" if there else "nothing is"
         first = f"record {records[0].sequence} of producer {records[0].producer_id}"
         return Violation(ACKNOWLEDGED, f"{first} at offset {offset}, where {found} committed")
+
+    def identity(self, record: Any) -> tuple[int, ...]:
+        """By which a record is known, wherever it is."""
+        return record.producer_id, record.sequence
 
     def reads(self, name: str, offset: int, record: Record) -> Violation | None:
         """A consumer read a record: RPN-12."""

@@ -450,7 +450,7 @@ def simulate(
         str | None,
         typer.Argument(
             metavar="[SCENARIO]",
-            help="A subsystem that has one (replication), or a file (my/cluster.py:NAME).",
+            help="A subsystem that has one (replication, last_stable), or a file (my/cluster.py:NAME).",
             show_default=False,
         ),
     ] = None,
@@ -472,6 +472,9 @@ def simulate(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Runs that fail are kept there, as files to replay and to read.")
     ] = Path("out/simulate"),
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what came of each seed here, and go on from it.")
+    ] = None,
     spark: Annotated[
         str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else on this machine.")
     ] = None,
@@ -488,6 +491,7 @@ def simulate(
         raise UserError(WHICH_CORES)
     if replay is not None:
         given = {"--seed": seed, "--seeds": seeds, "--time": time, "--spark": spark, "--threads": threads}
+        given["--resume"] = None if resume is None else str(resume)
         for option in [n for n, value in given.items() if value is not None]:
             raise UserError(f"{option}: a replay has none; the file says what happens")
         return engine.replay(scenario, replay, full=full, json=json)
@@ -499,6 +503,7 @@ def simulate(
         seeds=seeds,
         time_s=time,
         schedule=schedule,
+        resume=resume,
         out=out,
         threads=threads,
         spark=spark,

@@ -15,8 +15,10 @@ from kafkaspec.workers import START, Say, cores, each
 if TYPE_CHECKING:
     from kafkaspec.simulate import Scenario
     from kafkaspec.simulate.choices import Schedule
-    from kafkaspec.simulate.runs import Outcome
+    from kafkaspec.simulate.outcome import Outcome
 
+DEFAULT: Final = "replication"
+"""the scenario, if none is named"""
 MANY: Final = 10**12
 """seeds, where time is the limit"""
 
@@ -29,7 +31,8 @@ def scenarios() -> dict[str, Any]:
 
 
 def find(text: str) -> Scenario:
-    """The scenario of a subsystem, or of a file (FILE.py:NAME; without a name SCENARIO). Raises UserError."""
+    """The scenario of a subsystem, another one of its own by name (replication:ELIGIBLE), or one of a file
+    (FILE.py:NAME; without a name SCENARIO). Raises UserError."""
     from kafkaspec.simulate import Scenario
 
     known = scenarios()
@@ -37,6 +40,11 @@ def find(text: str) -> Scenario:
         found: Scenario = known[text].layer("impl", "simulation").SCENARIO
         return found
     where, _, name = text.partition(":")
+    if where in known:
+        there = {n: s for n, s in vars(known[where].layer("impl", "simulation")).items() if isinstance(s, Scenario)}
+        if name not in there:
+            raise unknown(f"scenario of {where}", name, there)
+        return there[name]
     if not where.endswith(".py"):
         raise unknown("scenario", text, known)
     module = names.module_of_file(Path(where))
@@ -84,6 +92,7 @@ def simulate(
     seeds: str | None,
     time_s: float | None,
     schedule: str,
+    resume: Path | None,
     out: Path,
     threads: int | None,
     spark: str | None,
@@ -95,12 +104,13 @@ def simulate(
 
     if seed is not None and seeds is not None:
         raise UserError("--seed and --seeds: one of them says which")
-    text = text or next(iter(scenarios()))
+    text = text or DEFAULT
     wanted = choices.schedule(schedule)
     scenario = find(text)
     default = f"0:{MANY}" if time_s is not None else "0:200"
     which = range(seed, seed + 1) if seed is not None else names.seeds(seeds or default)
     check_writable(out / "x")
+    given: dict[str, Any] = {"seeds": which, "schedule": wanted, "out": out, "time_s": time_s, "resume": resume}
     jobs = min(threads or cores(), len(which))
     with progress(f"simulate {text}") as bar:
         if spark is not None:
@@ -111,10 +121,10 @@ def simulate(
                 raise UserError(f"--spark: only the scenarios of subsystems are known there ({', '.join(scenarios())})")
             with session(spark) as context:
                 fan = on(context, text, wanted)
-                result = run(scenario, seeds=which, schedule=wanted, out=out, time_s=time_s, fan=fan, progress=bar)
+                result = run(scenario, **given, fan=fan, progress=bar)
         else:
             here = _fan(text, wanted, jobs) if jobs > 1 else None
-            result = run(scenario, seeds=which, schedule=wanted, out=out, time_s=time_s, fan=here, progress=bar)
+            result = run(scenario, **given, fan=here, progress=bar)
     tell([result], json=json)
     return int(bool(result.failures))
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from kafkaspec.contract.subsystem import find
 from kafkaspec.simulate.choices import Schedule
-from kafkaspec.simulate.runs import Outcome, outcome
+from kafkaspec.simulate.outcome import Outcome
+from kafkaspec.simulate.runs import outcome
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -507,6 +507,7 @@ def _simulated(s: SimulationResult) -> list[Section]:
         ("seeds", Cell(f"{s.seeds.start}:{s.seeds.stop}, {s.schedule}")),
         ("steps", Cell(f"{s.steps:,} in {duration(s.seconds)}, {s.ms / 1000:,.0f} s of virtual time")),
     ]
+    facts += [("kept", Cell(f"{count(s.kept, 'seed')} of an earlier run"))] if s.kept else []
     facts += [("never happened", Cell(", ".join(s.never), "unknown"))] if s.never else []
     happened = grid(("what happened", counts("times")), [(what, f"{k:,}") for what, k in s.counts.items()])
     again = f"kafkaspec simulate {s.scenario} --seeds {s.seeds.start}:{s.seeds.stop} --schedule {s.schedule}"

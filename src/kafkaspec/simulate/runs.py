@@ -8,30 +8,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice, takewhile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kafkaspec.errors import INTERRUPTED, UserError
 from kafkaspec.simulate import history
 from kafkaspec.simulate.choices import Choices, RandomChoices, Schedule, checked, of_seed
-from kafkaspec.simulate.scenario import Scenario, Violation
+from kafkaspec.simulate.outcome import Outcome
+from kafkaspec.simulate.scenario import Scenario
 from kafkaspec.simulate.shrink import shrunk
+from kafkaspec.simulate.store import Store
 from kafkaspec.simulate.world import Run, run
 
 Progress = Callable[[int, int | None, str], None]
 """Called now and then with seeds done, seeds in all, and a word on what was found."""
 CHUNK: Final = 5
 """seeds that a process is given at a time"""
-
-
-class Outcome(NamedTuple):
-    """What came of one seed."""
-
-    seed: int
-    steps: int
-    ms: int
-    violation: Violation | None
-    counts: Mapping[str, int]
 
 
 Fan = Callable[[Iterable[Sequence[int]]], Iterator[Sequence[Outcome]]]
@@ -83,6 +76,8 @@ class SimulationResult:
     counts: Mapping[str, int]
     """what has happened, in all runs"""
     out: Path
+    kept: int = 0
+    """seeds that were run before, by a run that was interrupted"""
 
     @property
     def never(self) -> tuple[str, ...]:
@@ -123,20 +118,25 @@ def simulate(
     schedule: Schedule = "mixed",
     out: Path,
     time_s: float | None = None,
+    resume: Path | None = None,
     fan: Fan | None = None,
     progress: Progress | None = None,
 ) -> SimulationResult:
-    """Run every seed, or as many as there is time for. The same seeds have the same outcomes, whoever runs them. Raises
-    UserError when it is interrupted, and where `out` cannot be written."""
+    """Run every seed, or as many as there is time for. The same seeds have the same outcomes, whoever runs them. With
+    `resume` they are kept in that file, and those that are in it are not run again. Raises UserError when it is
+    interrupted, and where a file cannot be written."""
     began = time.monotonic()
-    every: list[Outcome] = []
-    broken: Counter[str] = Counter()
+    store = None if resume is None else Store(resume, scenario, schedule)
+    every = [] if store is None else [o for o in store.kept.values() if o.seed in seeds]
+    there = {o.seed for o in every}
+    broken = Counter(o.violation.rule for o in every if o.violation is not None)
 
     def chunks() -> Iterator[Sequence[int]]:
-        for first in range(seeds.start, seeds.stop, CHUNK):
+        missing = (seed for seed in seeds if seed not in there)
+        while some := [*islice(missing, CHUNK)]:
             if time_s is not None and time.monotonic() - began > time_s:
                 return
-            yield range(first, min(first + CHUNK, seeds.stop))
+            yield some
 
     def here(stretches: Iterable[Sequence[int]]) -> Iterator[Sequence[Outcome]]:
         for stretch in stretches:
@@ -144,13 +144,17 @@ def simulate(
 
     try:
         for found in (fan or here)(chunks()):
+            if store is not None:
+                store.append(found)
             every += found
             broken.update(o.violation.rule for o in found if o.violation is not None)
             if progress is not None:
                 progress(len(every), None if time_s is not None else len(seeds), _said(broken))
     except KeyboardInterrupt:
-        raise UserError(_interrupted(scenario, every, schedule), exit_code=INTERRUPTED) from None
+        raise UserError(_interrupted(scenario, every, schedule, resume), exit_code=INTERRUPTED) from None
     every.sort()
+    every = [o for o, _ in takewhile(lambda both: both[0].seed == both[1], zip(every, count(seeds.start)))]
+    broken = Counter(o.violation.rule for o in every if o.violation is not None)
     counted: Counter[str] = Counter()
     for o in every:
         counted.update(o.counts)
@@ -171,6 +175,7 @@ def simulate(
         tuple(failures),
         dict(counted),
         out,
+        sum(o.seed in there for o in every),
     )
 
 
@@ -178,9 +183,10 @@ def _said(broken: Counter[str]) -> str:
     return f"{broken.total():,} failing" if broken else ""
 
 
-def _interrupted(scenario: Scenario, every: Sequence[Outcome], schedule: Schedule) -> str:
+def _interrupted(scenario: Scenario, every: Sequence[Outcome], schedule: Schedule, resume: Path | None) -> str:
     failing = sorted(o.seed for o in every if o.violation is not None)
-    said = f"interrupted after {len(every):,} seeds"
+    kept = f"the same command goes on from {resume}" if resume is not None else "--resume FILE would keep them"
+    said = f"interrupted after {len(every):,} seeds ({kept})"
     if not failing:
         return f"{said}, none of which breaks a rule"
     again = f"kafkaspec simulate {scenario.name} --seed {failing[0]} --schedule {of_seed(schedule, failing[0])}"
