@@ -76,17 +76,16 @@ def _fetched_epochs(state: Partition) -> Sequence[int | None]:
     return [*[None] * 8, *known[-1:] * 4, *known[-3:], *near]
 
 
+def _begins_at_end(state: Partition) -> bool:
+    """Whether the latest epoch has no record yet, behind others: a leader's own, or one of a follower that led."""
+    log = state.log
+    return log.log_end > log.log_start and log.epochs[-1:] != () and log.epochs[-1].start_offset == log.log_end
+
+
 def _leaders(state: Partition) -> Sequence[int]:
     if state.is_leader:
-        return [2, 3, -1] if _one_in(state, 12) else []
-    return [
-        2,
-        2,
-        3,
-        -1,
-        *([state.leader] * 2 if state.leader is not None else []),
-        *([FAR] if _one_in(state, 5) else []),
-    ]
+        return [2, 3, -1] if _one_in(state, 3 if _begins_at_end(state) else 12) else []
+    return [2, 2, 3, -1, FAR, *([state.leader] * 2 if state.leader is not None else [])]
 
 
 def _partition_epochs(state: Partition) -> Sequence[int]:
@@ -236,7 +235,7 @@ machine.candidates |= {
     "high_watermark": _high_watermarks,
     "truncateOnFetchResponse:epoch": lambda state: [
         *_own_epochs(state),
-        *([state.log.epochs[-1].epoch + 2**16] if state.log.epochs and _one_in(state, 3) else []),
+        *(e.epoch + 2**16 for e in state.log.epochs[-1:] if e.epoch < 2**16),
     ],
     "end_offset": _ends,
     "leader_start": lambda state: [
@@ -246,7 +245,7 @@ machine.candidates |= {
         *([2**32 + 1] if _one_in(state, 3) else []),
     ],
     "leader_end": lambda state: [
-        *([state.log.log_end] * 4 if state.log.epochs and state.log.epochs[-1].start_offset == state.log.log_end else []),
+        *([state.log.log_end] * 8 if _begins_at_end(state) else []),
         state.log.log_end + 5,
         *([2**32 + 2] if _one_in(state, 3) else []),
         max(0, state.log.log_end - 1),
