@@ -77,14 +77,13 @@ def _fetched_epochs(state: Partition) -> Sequence[int | None]:
 
 
 def _begins_at_end(state: Partition) -> bool:
-    """Whether the latest epoch has no record yet, behind others: a leader's own, or one of a follower that led."""
-    log = state.log
-    return log.log_end > log.log_start and log.epochs[-1:] != () and log.epochs[-1].start_offset == log.log_end
+    """Whether the latest epoch has no record yet: a leader's own, or one of a follower that led."""
+    return state.log.epochs[-1:] != () and state.log.epochs[-1].start_offset == state.log.log_end
 
 
 def _leaders(state: Partition) -> Sequence[int]:
     if state.is_leader:
-        return [2, 3, -1] if _one_in(state, 3 if _begins_at_end(state) else 12) else []
+        return [2, 3, -1] if _one_in(state, 5 if _begins_at_end(state) else 12) else []
     return [2, 2, 3, -1, FAR, *([state.leader] * 2 if state.leader is not None else [])]
 
 
@@ -235,7 +234,7 @@ machine.candidates |= {
     "high_watermark": _high_watermarks,
     "truncateOnFetchResponse:epoch": lambda state: [
         *_own_epochs(state),
-        *(e.epoch + 2**16 for e in state.log.epochs[-1:] if e.epoch < 2**16),
+        *(e.epoch + 2**16 for e in state.log.epochs[-3:-1] if e.epoch < 2**16),
     ],
     "end_offset": _ends,
     "leader_start": lambda state: [
