@@ -26,7 +26,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     },
     "high_watermark": {
         "ReplicaLog.maybe_increment_log_start: offset >= self.start": "at the log start the epochs begin there already",
-        "ReplicaLog.truncate_to: offset <= self.end": "at the log end there is nothing to cut but epochs, which both cut",
+        "ReplicaLog.truncate_to: offset <= self.end": "at the log end there are epochs alone to cut, and both do",
         "Partition.maybe_increment_high_watermark: "
         "follower.log_end <= new": "where both are equal, so is the smallest of them",
         "Partition.low_watermark: follower.log_start <= low": "where both are equal, so is the smallest of them",
