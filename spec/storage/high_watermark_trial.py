@@ -14,6 +14,8 @@ from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, Partitio
 OTHERS = (2, 3, 4)
 EPOCH: Final = 12
 """The broker epoch of everybody's first life."""
+FAR: Final = 2**16 + 2
+"""A broker whose id ends in 16 bits as that of a follower."""
 
 
 def _one_in(state: Partition, n: int) -> bool:
@@ -46,7 +48,7 @@ def _brokers(state: Partition) -> Sequence[int]:
     missing = [id for id in OTHERS[:2] if state.broker(id) is None]
     if missing:
         return missing
-    return [_focus(state), *OTHERS] if _one_in(state, 4) else []
+    return [_focus(state), *OTHERS, *([FAR] if _one_in(state, 3) else [])] if _one_in(state, 4) else []
 
 
 def _new_epochs(state: Partition) -> Sequence[int]:
@@ -74,10 +76,15 @@ def _fetched_epochs(state: Partition) -> Sequence[int | None]:
     return [*[None] * 8, *known[-1:] * 4, *known[-3:], *near]
 
 
+def _begins_at_end(state: Partition) -> bool:
+    """Whether the latest epoch has no record yet: a leader's own, or one of a follower that led."""
+    return state.log.epochs[-1:] != () and state.log.epochs[-1].start_offset == state.log.log_end
+
+
 def _leaders(state: Partition) -> Sequence[int]:
     if state.is_leader:
-        return [2, 3, -1] if _one_in(state, 12) else []
-    return [2, 2, 3, -1, *([state.leader] * 2 if state.leader is not None else [])]
+        return [2, 3, -1] if _one_in(state, 5 if _begins_at_end(state) else 12) else []
+    return [2, 2, 3, -1, FAR, *([state.leader] * 2 if state.leader is not None else [])]
 
 
 def _partition_epochs(state: Partition) -> Sequence[int]:
@@ -90,6 +97,11 @@ def _assignments(state: Partition) -> Sequence[Sequence[int]]:
     if state.is_leader and not _one_in(state, 2 if state.pending is not None else 6):
         return []
     return [*[[LOCAL, 2, 3]] * 4, [LOCAL, 2], [3, LOCAL], [LOCAL], [2, LOCAL, 4, 3], [2, LOCAL, 4, 3]]
+
+
+def _answered_epochs(state: Partition) -> Sequence[int]:
+    asked = _asked(state)
+    return [asked + 1, asked + 1, asked, max(0, asked - 1), *([2**15] if asked < 2**15 and _one_in(state, 9) else [])]
 
 
 def _asked(state: Partition) -> int:
@@ -179,7 +191,7 @@ def _required(state: Partition) -> Sequence[int]:
 
 machine.candidates |= {
     "id": _brokers,
-    "removeBroker:id": lambda state: OTHERS if _one_in(state, 9) else (),
+    "removeBroker:id": lambda state: (*OTHERS, FAR) if _one_in(state, 9) else (),
     "epoch": _new_epochs,
     "fenced": _states,
     "shutting_down": _states,
@@ -189,12 +201,7 @@ machine.candidates |= {
     "alterPartitionSucceeded:leader_epoch": lambda state: [max(0, state.leader_epoch)] * 5 + [state.leader_epoch + 1],
     "lastOffsetForLeaderEpoch:leader_epoch": _own_epochs,
     "partition_epoch": _partition_epochs,
-    "alterPartitionSucceeded:partition_epoch": lambda state: [
-        _asked(state) + 1,
-        _asked(state) + 1,
-        _asked(state),
-        max(0, _asked(state) - 1),
-    ],
+    "alterPartitionSucceeded:partition_epoch": _answered_epochs,
     "replicas": _assignments,
     "isr": _isrs,
     "alterPartitionSucceeded:isr": _answered,
@@ -225,11 +232,21 @@ machine.candidates |= {
     ),
     "batches": _batches,
     "high_watermark": _high_watermarks,
-    "truncateOnFetchResponse:epoch": _own_epochs,
+    "truncateOnFetchResponse:epoch": lambda state: [
+        *_own_epochs(state),
+        *(e.epoch + 2**16 for e in state.log.epochs[-3:-1] if e.epoch < 2**16),
+    ],
     "end_offset": _ends,
-    "leader_start": lambda state: [0, state.log.log_start, *(state.log.log_end + n for n in (1, 0, 4))],
+    "leader_start": lambda state: [
+        0,
+        state.log.log_start,
+        *(state.log.log_end + n for n in (1, 0, 4)),
+        *([2**32 + 1] if _one_in(state, 3) else []),
+    ],
     "leader_end": lambda state: [
+        *([state.log.log_end] * 8 if _begins_at_end(state) else []),
         state.log.log_end + 5,
+        *([2**32 + 2] if _one_in(state, 3) else []),
         max(0, state.log.log_end - 1),
         state.log.high_watermark,
         state.log.log_end,
