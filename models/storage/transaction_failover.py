@@ -42,6 +42,8 @@ from kafkaspec.language import (
     define,
     initial,
     invariant,
+    lemma,
+    refines,
     require,
     step,
     witness,
@@ -102,6 +104,154 @@ class Record:
 
 
 Records = Annotated[list[Record], Bounded(L)]
+
+
+class CommittedTransactions(Model):
+    """What users see: one log of `committed` records, of producers that each go from one transaction to the next
+    (`txn`), with the coordinator's outcomes; and a consumer. `Failover` refines it."""
+
+    committed: Records
+    txn: dict[Producer, Txn]
+    outcome: dict[Producer, dict[Txn, Outcome]]
+    position: Offset
+    seen: set[Offset]
+
+    @define
+    def ends(s, m: Offset, p: Producer) -> bool:
+        """There is a marker for p at m."""
+        return m < len(s.committed) and s.committed[m].producer == p and s.committed[m].kind != Kind.DATA
+
+    @action("TXF-2", who="coordinator")
+    def decide(s, p: Producer, commit: bool) -> None:
+        require(s.outcome[p][s.txn[p]] == Outcome.ONGOING)
+        s.next.outcome[p][s.txn[p]] = Outcome.COMMIT if commit else Outcome.ABORT
+
+    @action("TXF-4", "TXF-6", who="leader")
+    def commit(s, x: Record) -> None:
+        """A record of a transaction that has begun and has no marker yet, or a marker that says what was decided:
+        behind no record of a later transaction."""
+        require(len(s.committed) < L, x.txn <= s.txn[x.producer])
+        require(all(y.txn <= x.txn for y in s.committed if y.producer == x.producer))
+        if x.kind == Kind.DATA:
+            require(all(y.txn < x.txn for y in s.committed if y.producer == x.producer and y.kind != Kind.DATA))
+        else:
+            require(s.outcome[x.producer][x.txn] == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT))
+        s.next.committed = s.committed + [x]
+
+    @action("TXF-6", who="coordinator")
+    def begin(s, p: Producer) -> None:
+        """The next transaction, when a marker of the one before is there."""
+        require(s.txn[p] < T)
+        require(any(y.producer == p and y.kind != Kind.DATA and y.txn == s.txn[p] for y in s.committed))
+        s.next.txn[p] = s.txn[p] + 1
+
+    @action("TXF-12", who="reader")
+    def read(s, m: Offset) -> None:
+        """The next record, with the first marker for its producer that is behind it; or a marker."""
+        require(s.position < len(s.committed))
+        x = s.committed[s.position]
+        if x.kind == Kind.DATA:
+            require(s.position < m, s.ends(m, x.producer))
+            require(not any(s.position < y and y < m and s.ends(y, x.producer) for y in range(L)))
+            if s.committed[m].kind == Kind.COMMIT:
+                s.next.seen = s.seen | {s.position}
+        else:
+            require(m == s.position)
+        s.next.position = s.position + 1
+
+    @define
+    def outcome_of(s, x: Record) -> Outcome:
+        return s.outcome[x.producer][x.txn]
+
+    @invariant("TXF-12")
+    def nothing_else_is_seen(s, x: Offset) -> bool:
+        return x not in s.seen or (
+            x < s.position and s.committed[x].kind == Kind.DATA and s.outcome_of(s.committed[x]) == Outcome.COMMIT
+        )
+
+    @invariant("TXF-12")
+    def nothing_is_left_out(s, x: Offset) -> bool:
+        return (
+            x >= s.position
+            or x in s.seen
+            or s.committed[x].kind != Kind.DATA
+            or s.outcome_of(s.committed[x]) == Outcome.ABORT
+        )
+
+    @invariant("TXF-12")
+    def only_what_is_committed_is_read(s) -> bool:
+        return s.position <= len(s.committed)
+
+    @step("TXF-12")
+    def each_once_and_in_order(s, x: Offset) -> bool:
+        return s.next.position >= s.position and (
+            (x in s.seen) == (x in s.next.seen) or (x in s.next.seen and x == s.position and s.next.position == x + 1)
+        )
+
+    @step("TXF-2")
+    def what_is_decided_stays(s, p: Producer, t: Txn) -> bool:
+        return s.outcome[p][t] == Outcome.ONGOING or s.next.outcome[p][t] == s.outcome[p][t]
+
+    @invariant("TXF-2")
+    def markers_say_what_was_decided(s, m: Offset) -> bool:
+        return (
+            m >= len(s.committed)
+            or s.committed[m].kind == Kind.DATA
+            or s.outcome_of(s.committed[m]) == (Outcome.COMMIT if s.committed[m].kind == Kind.COMMIT else Outcome.ABORT)
+        )
+
+    @invariant("TXF-4", "TXF-6")
+    def a_marker_ends_its_own(s, x: Offset, m: Offset) -> bool:
+        """The first one behind a record is of its transaction."""
+        return (
+            not (x < m and m < len(s.committed))
+            or s.committed[x].kind != Kind.DATA
+            or not s.ends(m, s.committed[x].producer)
+            or s.committed[x].txn == s.committed[m].txn
+            or any(x < y and y < m and s.ends(y, s.committed[x].producer) for y in range(L))
+        )
+
+    @invariant("TXF-6")
+    def the_marker_before_is_there(s, p: Producer, t: Txn) -> bool:
+        """When the next transaction begins."""
+        return t >= s.txn[p] or any(y.producer == p and y.kind != Kind.DATA and y.txn == t for y in s.committed)
+
+    @lemma("TXF-4")
+    def transactions_come_in_order(s, i: Offset, j: Offset) -> bool:
+        """And nothing joins one that has ended."""
+        return (
+            not (i < j and j < len(s.committed))
+            or s.committed[i].producer != s.committed[j].producer
+            or (
+                s.committed[i].txn <= s.committed[j].txn
+                and (
+                    s.committed[i].kind == Kind.DATA
+                    or s.committed[j].kind != Kind.DATA
+                    or s.committed[i].txn < s.committed[j].txn
+                )
+            )
+        )
+
+    @lemma("TXF-6")
+    def records_are_of_a_transaction_that_began(s, n: Offset) -> bool:
+        return n >= len(s.committed) or s.committed[n].txn <= s.txn[s.committed[n].producer]
+
+    @witness
+    def sees_one_and_drops_another(s) -> bool:
+        return s.seen != set() and any(
+            x < s.position and s.committed[x].kind == Kind.DATA and x not in s.seen for x in range(L)
+        )
+
+    @witness
+    def a_marker_is_there_twice(s, i: Offset, j: Offset) -> bool:
+        return (
+            i < j
+            and j < len(s.committed)
+            and s.committed[i].kind != Kind.DATA
+            and s.committed[j].kind != Kind.DATA
+            and s.committed[i].producer == s.committed[j].producer
+            and s.committed[i].txn == s.committed[j].txn
+        )
 
 
 class Failover(Model):
@@ -385,6 +535,13 @@ class Failover(Model):
 
     # ---- what is claimed
 
+    @refines(CommittedTransactions, "TXF-12")
+    def users(s) -> CommittedTransactions:
+        """Nothing of replicas is seen."""
+        return CommittedTransactions.shown(
+            committed=s.committed, txn=s.txn, outcome=s.outcome, position=s.position, seen=s.seen
+        )
+
     @define
     def outcome_of(s, x: Record) -> Outcome:
         return s.outcome[x.producer][x.txn]
@@ -612,6 +769,14 @@ VERSION_2_KEEPS = {"VERSION_2": True, "FORGETS": False}
 """The rules with which the claims hold."""
 
 MODELS = [
+    Expectation(
+        CommittedTransactions,
+        sizes={"Producer": 1, "L": 4, "E": 1, "T": 2, "C": 1},
+        distinct=791,
+        generated=1_503,
+        depth=12,
+        deadlock=True,
+    ),
     Expectation(
         Failover,
         sizes={"Replica": 2, "Producer": 1, "L": 2, "E": 2, "T": 2, "C": 2, **VERSION_2_KEEPS},
