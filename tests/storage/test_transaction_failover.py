@@ -17,7 +17,7 @@ from kafkaspec.models.storage.transaction_failover import MODELS, VERSION_2_KEEP
 from tests.storage.transaction_failover_mutants import MUTANTS
 
 Sizes = dict[str, int | bool]
-PINNED: Sizes = dict(MODELS[0].sizes)
+PINNED: Sizes = dict(next(e.sizes for e in MODELS if e.name == Failover.__name__))
 SMALL: Sizes = {"Replica": 2, "Producer": 1, "L": 2, "E": 2, "T": 2, "C": 1, **VERSION_2_KEEPS}
 LONGER: Sizes = {**SMALL, "L": 3}
 
