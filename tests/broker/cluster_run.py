@@ -10,15 +10,7 @@ know. One topic may be led by a replica that was not in sync: it may lose what w
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
 import random
-import shutil
-import signal
-import sys
-import tarfile
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +28,7 @@ from tests.broker.clients import Client, Consumer, Idempotent, Traffic, Transact
 from tests.broker.cluster import BROKERS, SESSION_MS, Cluster, Routed, until
 from tests.broker.given_up import GivenUp, given_up, held, together
 from tests.broker.history import History
-from tests.broker.run import REST_S, SEGMENT, TRANSACTION_MS, Outcome, bad
+from tests.broker.run import REST_S, SEGMENT, TRANSACTION_MS, Outcome, bad, commanded, kept
 
 SAFE = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
 RISKY = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
@@ -249,7 +241,8 @@ class ClusterRun:
         truth = self.history.truth("nodes-after-clean-stop.tar.gz", "after the clean stop", True, final)
         self.outcome.wrong += disagreements(truth, self.cluster.directories)
         if self.record is not None:
-            _keep(self.record, self.cluster, truth)
+            nodes = {n: b.data for n, b in self.cluster.brokers.items()}
+            kept(self.record, "nodes-after-clean-stop", nodes, truth)
 
     def _excuse(self, final: dict[str, Any]) -> None:
         """Take from what read_committed consumers read the aborted records of transactions that an index hides."""
@@ -312,17 +305,20 @@ class AtOnce:
 
 
 def written_at_once(directory: Path) -> Iterator[AtOnce]:
-    """Those of a log directory: the last stable offset of an earlier entry is above the beginning of a transaction of
-    the same producer."""
+    """Those of a log directory. None of a partition in which an entry of another producer hides one too: that is not
+    how a follower does it, and nothing is excused there."""
     for partition in sorted({index.parent for index in directory.glob("*/*.txnindex")}):
-        before = list[transaction_index.AbortedTxn]()
+        before, found = list[transaction_index.AbortedTxn](), list[AtOnce]()
+        node = int(directory.parent.name.removeprefix("node-"))
+        own = True
         for index in sorted(partition.glob("*.txnindex")):
             for e in transaction_index.decode(index.read_bytes()):
-                hiding = [b for b in before if b.last_stable_offset > e.first_offset]
-                if hiding and all(b.producer_id == e.producer_id for b in hiding):
-                    node = int(directory.parent.name.removeprefix("node-"))
-                    yield AtOnce(node, partition.name, e.producer_id, e.first_offset, e.last_offset)
+                if hiding := [b for b in before if b.last_stable_offset > e.first_offset]:
+                    own &= all(b.producer_id == e.producer_id for b in hiding)
+                    found.append(AtOnce(node, partition.name, e.producer_id, e.first_offset, e.last_offset))
                 before.append(e)
+        if own:
+            yield from found
 
 
 def hidden_records(partition: Path, hidden: Sequence[AtOnce]) -> set[int]:
@@ -337,33 +333,13 @@ def hidden_records(partition: Path, hidden: Sequence[AtOnce]) -> set[int]:
     }
 
 
-def _keep(folder: Path, cluster: Cluster, truth: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(folder / "nodes-after-clean-stop.tar.gz", "w:gz", compresslevel=9) as tar:
-        for n, broker in cluster.brokers.items():
-            tar.add(broker.data, f"node-{n}/data", filter=lambda m: None if m.name.endswith("/.lock") else m)
-    text = json.dumps(truth, separators=(",", ":")).encode()
-    (folder / "nodes-after-clean-stop.truth.json.gz").write_bytes(gzip.compress(text, 9, mtime=0))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--faults", type=int, default=6)
-    parser.add_argument("--record", type=Path)
-    parser.add_argument("--keep", type=Path)
-    args = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # what is begun is put away, as at Ctrl-C
-    folder = args.keep or Path(tempfile.mkdtemp(prefix="kafkaspec-cluster-"))
-    try:
-        run = ClusterRun(args.seed, folder, args.record)
-        outcome = run(args.faults)
-    finally:
-        if args.keep is None:
-            shutil.rmtree(folder, ignore_errors=True)
-    known = [f"known: {x}" for x in outcome.known]
-    print("\n".join([str(outcome), f"{run.unclean} unclean elections", *outcome.notes, *known, *outcome.wrong]))
-    return bool(outcome.wrong)
+    def run(seed: int, faults: int, folder: Path, record: Path | None) -> tuple[Outcome, list[str]]:
+        of = ClusterRun(seed, folder, record)
+        outcome = of(faults)
+        return outcome, [f"{of.unclean} unclean elections"]
+
+    return commanded(__doc__, ("faults", 6), run, arguments)
 
 
 if __name__ == "__main__":

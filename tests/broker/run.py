@@ -18,7 +18,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -212,7 +212,7 @@ class Run:
                 self.outcome.leftovers[f.clause] = self.outcome.leftovers.get(f.clause, 0) + 1
         self.outcome.wrong += [f"{when}: {line}" for line in disagreements(truth, [self.broker.data])]
         if self.record is not None and archive:
-            _keep(self.record, archive, self.broker.data, truth)
+            kept(self.record, archive, {1: self.broker.data}, truth)
 
     def _give_up(self) -> None:
         """Take over which markers the broker says that it gave up."""
@@ -328,30 +328,43 @@ def bad(found: Audit, given_up: Sequence[GivenUp]) -> list[str]:
     return out + list(found.problems)
 
 
-def _keep(folder: Path, archive: str, data: Path, truth: dict[str, Any]) -> None:
+def kept(folder: Path, archive: str, nodes: Mapping[int, Path], truth: dict[str, Any]) -> None:
+    """Write the log directories of nodes into an archive, and the truth beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(folder / f"{archive}.tar.gz", "w:gz", compresslevel=9) as tar:
-        tar.add(data, "node-1/data", filter=lambda m: None if m.name.endswith("/.lock") else m)
+        for n, data in nodes.items():
+            tar.add(data, f"node-{n}/data", filter=lambda m: None if m.name.endswith("/.lock") else m)
     text = json.dumps(truth, separators=(",", ":")).encode()
     (folder / f"{archive}.truth.json.gz").write_bytes(gzip.compress(text, 9, mtime=0))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def commanded(
+    about: str | None,
+    faults: tuple[str, int],
+    run: Callable[[int, int, Path, Path | None], tuple[Outcome, list[str]]],
+    arguments: Sequence[str] | None,
+) -> int:
+    """What the command line does with a run: its seed, how many faults (the option, and how many without it), its
+    folder, what to record into. The run is told with its notes; 1 if something is wrong."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seed", type=int)
-    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument(f"--{faults[0]}", dest="faults", type=int, default=faults[1])
     parser.add_argument("--record", type=Path)
     parser.add_argument("--keep", type=Path)
     args = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # what is begun is put away, as at Ctrl-C
     folder = args.keep or Path(tempfile.mkdtemp(prefix="kafkaspec-broker-"))
     try:
-        outcome = Run(args.seed, folder / "node-1", args.record)(args.kills)
+        outcome, more = run(args.seed, args.faults, folder, args.record)
     finally:
         if args.keep is None:
             shutil.rmtree(folder, ignore_errors=True)
-    print("\n".join([str(outcome), *outcome.notes, *(f"known: {x}" for x in outcome.known), *outcome.wrong]))
+    print("\n".join([str(outcome), *more, *outcome.notes, *(f"known: {x}" for x in outcome.known), *outcome.wrong]))
     return bool(outcome.wrong)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return commanded(__doc__, ("kills", 5), lambda seed, n, at, to: (Run(seed, at / "node-1", to)(n), []), arguments)
 
 
 if __name__ == "__main__":

@@ -56,9 +56,17 @@ HIDES = (7, 0, 1, 4)
         ([(7, 0, 1, 2), (7, 2, 3, 4)], []),
         ([HIDES, (8, 2, 3, 4)], []),
         ([HIDES, (8, 1, 2, 5), (7, 3, 4, 5)], []),
+        ([HIDES, (7, 2, 3, 4), (9, 5, 6, 12), (8, 8, 9, 12)], []),
         ([HIDES, (7, 4, 5, 6)], []),
     ],
-    ids=["of the same producer", "one at a time", "of another producer", "of two producers", "behind it"],
+    ids=[
+        "of the same producer",
+        "one at a time",
+        "of another producer",
+        "of two producers",
+        "beside another damage",
+        "behind it",
+    ],
 )
 def test_a_transaction_is_excused_that_a_follower_hides(
     tmp_path: Path, entries: list[tuple[int, int, int, int]], hidden: list[AtOnce]
