@@ -77,7 +77,7 @@ class Cluster:
             node.kill()
 
 
-class Routed:
+class ClusterClient:
     """A client of a cluster: asks a partition's leader, or the coordinator of a transactional id. Nothing is sent
     again. A fetch may go to a follower. Raises wire.Gone where nobody answers, or nobody leads."""
 
@@ -86,7 +86,7 @@ class Routed:
         self.follows = follows
         """how often a fetch goes to any replica"""
         self._connections: dict[int, wire.Connection] = {}
-        self._led: dict[str, wire.Led] = {}
+        self._led: dict[str, wire.Leadership] = {}
         self._coordinators: dict[str, int] = {}
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from kafkaspec.audit.recorded import batches, disagreements
 from kafkaspec.impl.storage import transaction_index
 from tests.broker import wire
 from tests.broker.clients import Client, Consumer, Idempotent, Traffic, Transactional, take
-from tests.broker.cluster import BROKERS, SESSION_MS, Cluster, Routed, until
+from tests.broker.cluster import BROKERS, SESSION_MS, Cluster, ClusterClient, until
 from tests.broker.given_up import GivenUp, given_up, held, together
 from tests.broker.history import History
 from tests.broker.run import REST_S, SEGMENT, TRANSACTION_MS, Outcome, bad, commanded, kept
@@ -52,8 +52,8 @@ class ClusterRun:
         self.at_once = set[AtOnce]()
         self.unclean = 0
 
-    def _connect(self, follows: float = 0) -> Routed:
-        return Routed(self.cluster.ports, list(TOPICS), random.Random(self.rng.random()), follows)
+    def _connect(self, follows: float = 0) -> ClusterClient:
+        return ClusterClient(self.cluster.ports, list(TOPICS), random.Random(self.rng.random()), follows)
 
     def _clients(self) -> list[Client]:
         t, seed = self.traffic, self.seed
@@ -189,7 +189,7 @@ class ClusterRun:
         self.cluster.brokers[node].start()
         self.cluster.brokers[node].wait()
 
-    def _led(self, name: str) -> wire.Led:
+    def _led(self, name: str) -> wire.Leadership:
         """As a broker that takes questions knows it. Raises Gone."""
         client = self._connect()
         try:
@@ -259,7 +259,7 @@ class ClusterRun:
                     if session.end == final[name]["read_committed"][1] and session.start == 0:
                         final[name]["read_committed"][2] = len(session.records)
 
-    def _is_settled(self, client: Routed, name: str) -> bool:
+    def _is_settled(self, client: ClusterClient, name: str) -> bool:
         """Whether all replicas are in sync, and the last stable offset is the high watermark, or is held by what was
         given up."""
         client.close()
@@ -273,7 +273,7 @@ class ClusterRun:
         )
         return not error and (stable == end or held(stable, start, [x for x in self.given_up if x.name == name]))
 
-    def _read_all(self, client: Routed) -> dict[str, Any]:
+    def _read_all(self, client: ClusterClient) -> dict[str, Any]:
         """What consumers see of each partition, from the beginning to the end."""
         final: dict[str, Any] = {}
         for isolation in ("read_uncommitted", "read_committed"):

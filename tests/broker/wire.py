@@ -33,7 +33,7 @@ Gone = OSError
 
 
 @dataclass(frozen=True)
-class Led:
+class Leadership:
     """A partition's leader, -1 if it has none, and its in-sync replicas."""
 
     leader: int
@@ -105,12 +105,12 @@ class Connection:
         answer = self.call(FindCoordinatorRequest(version=1, key=transactional_id, key_type=1))
         return answer.error_code, answer.node_id
 
-    def leaders(self, topics: Sequence[str]) -> dict[str, Led]:
+    def leaders(self, topics: Sequence[str]) -> dict[str, Leadership]:
         """Of each partition, as this broker knows it."""
         asked = [MetadataRequest.MetadataRequestTopic(name=t) for t in topics]
         answer = self.call(MetadataRequest(version=8, topics=asked, allow_auto_topic_creation=False))
         return {
-            f"{t.name}-{p.partition_index}": Led(p.leader_id, frozenset(p.isr_nodes))
+            f"{t.name}-{p.partition_index}": Leadership(p.leader_id, frozenset(p.isr_nodes))
             for t in answer.topics
             for p in t.partitions
         }

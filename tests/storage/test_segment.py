@@ -636,9 +636,14 @@ def compared(log: Path) -> Rebuilt:
     return min(both, key=lambda r: (r.wrong != "", r.resets, r.closes))
 
 
+DISTURBED = {"cluster-faults": 3}
+"""How many faults a broker of a recording met while it wrote one segment, where it is more than one."""
+
+
 @pytest.mark.clause("SEG-4", "SEG-5", "SEG-10", "SEG-16")
 def test_index_files_of_real_brokers_are_what_their_batches_say() -> None:
-    """Of 4.3.0, that indexes each batch. Equal, or with one place where counting began again: nothing else."""
+    """Of 4.3.0, that indexes each batch. Equal, or with a place where counting began again for each time that the
+    broker may have opened or truncated the segment: nothing else."""
     seen: Counter[str] = Counter()
     for recording in recorded():
         if recording.recording.startswith("classic"):
@@ -649,7 +654,7 @@ def test_index_files_of_real_brokers_are_what_their_batches_say() -> None:
                     continue
                 found = compared(log)
                 assert not found.wrong, f"{recording.name} {log.name}: {found.wrong}"
-                assert max(found.resets, found.closes) <= 1
+                assert max(found.resets, found.closes) <= DISTURBED.get(recording.recording, 1), log
                 seen["equal" if found.equal else "explained"] += 1
     assert seen["equal"] > 5 * seen["explained"] > 0  # a broker that was killed began its segments' counting again
 
