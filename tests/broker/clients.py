@@ -152,17 +152,19 @@ class Idempotent(Producer):
             raise AssertionError(f"{name}: error {error} for sequence {self.sequences.get(name, 0)} of {self.producer}")
         else:
             acknowledged(sent, base)
-            if self.rng.random() < 0.03:
-                acknowledged(sent, self.again(name, data))
+            if self.rng.random() < 0.03 and (same := self.again(name, data)) is not None:
+                acknowledged(sent, same)
             self.sequences[name] = self.sequences.get(name, 0) + len(sent)
             self.pending = None
             if self.rng.random() < 0.01:
                 self.producer = None
         self.pause(0.06)
 
-    def again(self, name: str, data: bytes) -> int:
-        """The base offset that a duplicate is answered with."""
+    def again(self, name: str, data: bytes) -> int | None:
+        """The base offset that a duplicate is answered with; None if the partition has lost its leader meanwhile."""
         error, base = self.broker.produce(name, data, None, 9)
+        if error in wire.UNSURE:
+            return None
         assert not error, f"{name}: a duplicate is answered with error {error}"
         return base
 
