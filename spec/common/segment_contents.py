@@ -10,7 +10,7 @@ index"; LogSegment, FileRecords and AbstractIndex, Kafka 4.3.0.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, NamedTuple
@@ -355,6 +355,15 @@ def whole(state: Segment) -> tuple[Batch, ...]:
     return tuple(itertools.takewhile(lambda b: not b.damaged, state.batches))
 
 
+def largest_so_far(state: Segment) -> Iterator[TimeEntry]:
+    """Each timestamp larger than those before it, with the last offset of its batch, in the order of the batches."""
+    highest = NO_TIMESTAMP
+    for b in state.batches:
+        if b.max_timestamp > highest:
+            highest = b.max_timestamp
+            yield TimeEntry(highest, b.last_offset)
+
+
 @states()
 def sound(state: Segment) -> bool:
     """Whether the entries of both indexes say the truth about the batches.
@@ -365,12 +374,7 @@ def sound(state: Segment) -> bool:
     field'; {LOG_SEGMENT}]
     """
     places = {p.position: p.batch for p in state.placed}
-    first: dict[int, int] = {}
-    highest = NO_TIMESTAMP
-    for b in state.batches:
-        if b.max_timestamp > highest:
-            highest = b.max_timestamp
-            first[highest] = b.last_offset
+    first = dict(largest_so_far(state))
     return all(e.position in places and places[e.position].last_offset == e.offset for e in state.offsets) and all(
         first.get(t.timestamp) == t.offset for t in state.times
     )
@@ -401,7 +405,8 @@ def trimmed(state: Segment) -> bool:
 
 
 def largest_is_true(state: Segment) -> bool:
-    return state.largest.timestamp == max((b.max_timestamp for b in state.batches), default=NO_TIMESTAMP)
+    """Whether the largest timestamp is that of the batches, with the offset of the first that has it."""
+    return state.largest == [state.no_time, *largest_so_far(state)][-1]
 
 
 @states(without=ONE_CALL)

@@ -160,12 +160,13 @@ machine: Machine[Segment] = Machine("segment", initial, observe)
 
 # ---- conditions that several operations share ------------------------------------------------------------------------
 def stays_sound(before: Segment, after: Segment | Refused) -> bool:
-    """Whether the index entries still say the truth; they may have been wrong before, after a crash."""
-    return isinstance(after, Refused) or sound(after) or not sound(before)
+    """Whether the index entries still say the truth. After a crash they may have been wrong before, or the largest
+    timestamp, that becomes one."""
+    return isinstance(after, Refused) or sound(after) or not (sound(before) and largest_is_true(before))
 
 
 def keeps_largest(before: Segment, after: Segment | Refused) -> bool:
-    """Whether the largest timestamp is still that of the batches."""
+    """Whether the largest timestamp is still the first such one of the batches."""
     return isinstance(after, Refused) or largest_is_true(after) or not largest_is_true(before)
 
 

@@ -506,6 +506,18 @@ def test_a_missing_index_is_noticed_and_wrong_entries_are_not() -> None:
     assert run(*two, ("crash", 100, True), ("sanityCheck", False)).result is None
 
 
+@pytest.mark.clause("SEG-5", "SEG-25")
+def test_a_largest_timestamp_that_a_crash_left_is_wrong_until_recovery() -> None:
+    """Its offset too: the first record that has it has no entry."""
+    crashed = (appended(one(0)), ("crash", 0, True), ("resizeIndexes",), appended(one(1)))
+    rolled = run(*crashed, ("onBecomeInactiveSegment",)).state
+    assert rolled.times == (segment_contents.TimeEntry(1000, 1),)
+    assert not segment_contents.sound(rolled)
+    recovered = run(*crashed, ("onBecomeInactiveSegment",), ("recover", False)).state
+    assert recovered.times == (segment_contents.TimeEntry(1000, 0),)
+    assert segment_contents.sound(recovered)
+
+
 @pytest.mark.clause("SEG-23")
 def test_a_flush_begins_with_the_log() -> None:
     class Noting(SimulatedDisk):
