@@ -40,13 +40,8 @@ from kafkaspec.impl.storage.replication_simulation import (
 )
 from kafkaspec.impl.storage.segment import Header, headers
 from kafkaspec.simulate.scenario import Clock, Message, Node, Scenario, Step, Violation
-from kafkaspec.spec.common.record_format import CONTROL
-from kafkaspec.spec.common.record_format import TRANSACTIONAL as TRANSACTIONAL_BIT
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage.last_stable_parts.observer import (
-    ABORT,
-    COMMIT,
-    PLAIN,
-    TRANSACTIONAL,
     Record,
     TransactionObserver,
 )
@@ -60,9 +55,9 @@ FROM_LEADER, FROM_ALL = "c", "f"
 def records_of(h: Header, data: bytes) -> list[Record]:
     """The records of a batch of a segment's file."""
     if h.attributes & CONTROL:
-        kind = COMMIT if is_commit(data, h) else ABORT
+        kind = "commit" if is_commit(data, h) else "abort"
         return [Record(h.leader_epoch, h.producer_id, -1, h.producer_epoch, kind)]
-    kind = TRANSACTIONAL if h.attributes & TRANSACTIONAL_BIT else PLAIN
+    kind = "transactional" if h.attributes & TRANSACTIONAL else "plain"
     return [
         Record(h.leader_epoch, h.producer_id, h.base_sequence + n, h.producer_epoch, kind) for n in range(h.records)
     ]

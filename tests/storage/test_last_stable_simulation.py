@@ -13,11 +13,7 @@ from kafkaspec.simulate import Choices, RandomChoices, Run, run, shrunk
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import Schedule
 from kafkaspec.spec.storage.last_stable_parts.observer import (
-    ABORT,
-    COMMIT,
     DECIDED,
-    PLAIN,
-    TRANSACTIONAL,
     WHOLE,
     Record,
     TransactionObserver,
@@ -88,7 +84,7 @@ def test_a_failure_is_made_small_and_survived() -> None:
 
 # ---- who watches, with values
 def data(sequence: int, epoch: int = 0, producer: int = 1) -> Record:
-    return Record(1, producer, sequence, epoch, TRANSACTIONAL)
+    return Record(1, producer, sequence, epoch, "transactional")
 
 
 def ends(kind: str, epoch: int, producer: int = 1) -> Record:
@@ -109,23 +105,23 @@ def rule(found: Any) -> str:
 
 
 def test_a_marker_says_what_was_decided() -> None:
-    log = data(0), ends(ABORT, 1)
+    log = data(0), ends("abort", 1)
     assert rule(watched(*log, p1e0=False).shows("r1", 2)) == ""
     assert rule(watched(*log, p1e0=True).shows("r1", 2)) == DECIDED
     assert rule(watched(*log).shows("r1", 2)) == DECIDED
 
 
 def test_a_committed_transaction_is_whole() -> None:
-    o = watched(data(0), ends(COMMIT, 1), p1e0=True)
+    o = watched(data(0), ends("commit", 1), p1e0=True)
     o.promised[1, 0] = 2
     assert rule(o.shows("r1", 2)) == WHOLE
-    o = watched(data(0), ends(COMMIT, 1), p1e0=True)
+    o = watched(data(0), ends("commit", 1), p1e0=True)
     o.promised[1, 0] = 1
     assert o.shows("r1", 2) is None
 
 
 def test_epochs_fence_off() -> None:
-    o = watched(data(0), ends(ABORT, 1), data(1), p1e0=False)
+    o = watched(data(0), ends("abort", 1), data(1), p1e0=False)
     assert o.shows("r1", 2) is None
     assert rule(o.shows("r1", 3)) == "PSM-6"
     assert rule(watched(data(0), data(0, 1)).shows("r1", 2)) == "PSM-6"
@@ -133,11 +129,11 @@ def test_epochs_fence_off() -> None:
 
 
 def test_what_is_open_is_not_stable() -> None:
-    o = watched(data(0), Record(1, 9, 0, 0, PLAIN), data(0, 0, 2))
+    o = watched(data(0), Record(1, 9, 0, 0, "plain"), data(0, 0, 2))
     assert o.is_stable("r1", 0, 3) is None
     assert rule(o.is_stable("r1", 1, 3)) == "LSO-2"
     assert rule(o.is_stable("r1", 1, 0)) == "LSO-1"
-    o.appends("r1", [ends(COMMIT, 1)])
+    o.appends("r1", [ends("commit", 1)])
     assert o.is_stable("r1", 2, 3) is None
     assert rule(o.is_stable("r1", 3, 3)) == "LSO-2"
     assert o.cuts("r1", 3) is None  # the marker: the first one is open again
@@ -145,7 +141,7 @@ def test_what_is_open_is_not_stable() -> None:
 
 
 def test_what_a_consumer_is_given() -> None:
-    log = data(0), data(0, 0, 2), ends(ABORT, 1), ends(COMMIT, 1, 2), data(0, 1)
+    log = data(0), data(0, 0, 2), ends("abort", 1), ends("commit", 1, 2), data(0, 1)
 
     def committed() -> TransactionObserver:
         o = watched(*log, p1e0=False, p2e0=True)
@@ -165,7 +161,7 @@ def test_what_a_consumer_is_given() -> None:
 
 
 def test_the_index_of_aborted_transactions() -> None:
-    o = watched(data(0), data(0, 0, 2), ends(ABORT, 1), ends(COMMIT, 1, 2), ends(ABORT, 2))
+    o = watched(data(0), data(0, 0, 2), ends("abort", 1), ends("commit", 1, 2), ends("abort", 2))
     assert o.index_is_right("r1", [(1, 0, 2)]) is None
     for wrong in ([], [(1, 0, 2), (1, 0, 2)], [(1, 0, 2), (2, 1, 3)], [(1, 0, 4)]):
         assert rule(o.index_is_right("r1", wrong)) == "LSO-4"

@@ -41,7 +41,7 @@ VERSION = 2
 """of transactions: each marker raises the producer's epoch"""
 
 
-class Unverified(NamedTuple):
+class UnverifiedBatch(NamedTuple):
     """A batch that waits for the coordinator's word."""
 
     client: str
@@ -70,7 +70,7 @@ class TransactionalBroker(Broker):
     def __init__(self, name: str, disk: Disk, clock: Clock, config: Config) -> None:
         super().__init__(name, disk, clock, config)
         self.asked = 0
-        self.unverified: dict[int, Unverified] = {}
+        self.unverified: dict[int, UnverifiedBatch] = {}
         self.markers: list[PendingMarker] = []
         self.takers[AddPartitionsToTxnResponse] = self.take_verification
         self.takers[WriteTxnMarkersRequest] = self.take_marker
@@ -94,7 +94,7 @@ class TransactionalBroker(Broker):
         if guard == 0:
             return self.append_transactional(source, body, 0)
         self.asked = max(self.asked, self.incarnation * MOST_REQUESTS) + 1
-        self.unverified[self.asked] = Unverified(source, body, guard)
+        self.unverified[self.asked] = UnverifiedBatch(source, body, guard)
         request = AddPartitionsToTxnRequest(self.asked, h.producer_id, h.producer_epoch)
         self.send(COORDINATOR_NODE, request)
         return ""

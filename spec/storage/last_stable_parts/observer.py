@@ -22,7 +22,7 @@ COUNTED = (
     "steps with a last stable offset below the high watermark", "truncations of a marker",
 )  # fmt: skip
 """What has to happen for the rules to say something."""
-PLAIN, TRANSACTIONAL, COMMIT, ABORT = "plain", "transactional", "commit", "abort"
+MARKERS = "commit", "abort"
 
 
 class Record(NamedTuple):
@@ -33,15 +33,16 @@ class Record(NamedTuple):
     sequence: int
     producer_epoch: int
     kind: str
+    """`plain`, `transactional`, or one of the markers"""
 
     def __str__(self) -> str:
         who = f"producer {self.producer_id} of epoch {self.producer_epoch}, leader epoch {self.epoch}"
-        if self.kind in (COMMIT, ABORT):
+        if self.kind in MARKERS:
             return f"the {self.kind} marker of {who}"
         return f"record {self.sequence} of {who}"
 
 
-class Open(NamedTuple):
+class OpenTransaction(NamedTuple):
     """A transaction of the committed log without a marker."""
 
     epoch: int
@@ -57,7 +58,7 @@ class TransactionObserver(Observer):
         self.decisions: Mapping[tuple[int, int], bool] = {}
         self.promised: dict[tuple[int, int], int] = {}
         """how many records were acknowledged to the producer of a transaction when it was decided"""
-        self.open: dict[int, Open] = {}
+        self.open: dict[int, OpenTransaction] = {}
         self.fenced: dict[int, int] = {}
         """the lowest epoch that a producer may write with"""
         self.began: dict[str, dict[int, int]] = {name: {} for name in replicas}
@@ -67,7 +68,7 @@ class TransactionObserver(Observer):
     def cuts(self, name: str, end: int) -> Violation | None:
         r = self.replicas[name]
         if end < len(r.log):
-            self.counted["truncations of a marker"] += any(x.kind in (COMMIT, ABORT) for x in r.log[end:])
+            self.counted["truncations of a marker"] += any(x.kind in MARKERS for x in r.log[end:])
             self.began[name] = {}
             self._note(name, 0, r.log[:end])
         return super().cuts(name, end)
@@ -80,9 +81,9 @@ class TransactionObserver(Observer):
     def _note(self, name: str, offset: int, records: Sequence[Record]) -> None:
         began = self.began[name]
         for n, r in enumerate(records, offset):
-            if r.kind == TRANSACTIONAL:
+            if r.kind == "transactional":
                 began.setdefault(r.producer_id, n)
-            elif r.kind != PLAIN:
+            elif r.kind != "plain":
                 began.pop(r.producer_id, None)
 
     def is_stable(self, name: str, last_stable: int, high_watermark: int) -> Violation | None:
@@ -101,9 +102,9 @@ class TransactionObserver(Observer):
         offset and that of the marker. LSO-4."""
         began, aborted = dict[int, int](), list[tuple[int, int, int]]()
         for n, r in enumerate(self.replicas[name].log):
-            if r.kind == TRANSACTIONAL:
+            if r.kind == "transactional":
                 began.setdefault(r.producer_id, n)
-            elif r.kind != PLAIN and (first := began.pop(r.producer_id, None)) is not None and r.kind == ABORT:
+            elif r.kind != "plain" and (first := began.pop(r.producer_id, None)) is not None and r.kind == "abort":
                 aborted.append((r.producer_id, first, n))
         if [*entries] == aborted:
             return None
@@ -116,18 +117,18 @@ class TransactionObserver(Observer):
 
     def _follows(self, record: Record) -> Violation | None:
         p, epoch, at = record.producer_id, record.producer_epoch, f"offset {len(self.committed)}"
-        if record.kind == PLAIN:
+        if record.kind == "plain":
             return super()._follows(record)
         if epoch < self.fenced.get(p, 0):
             return Violation("PSM-6", f"{at}: {record}; epochs below {self.fenced[p]} are fenced off")
         known = self.open.get(p)
-        if record.kind == TRANSACTIONAL:
+        if record.kind == "transactional":
             if known is not None and known.epoch != epoch:
                 return Violation("PSM-6", f"{at}: {record}, in the transaction of epoch {known.epoch}")
             n = 0 if known is None else known.records
             if record.sequence != n:
                 return Violation(ONCE, f"{at}: {record}; the next one is {n}")
-            self.open[p] = Open(epoch, n + 1)
+            self.open[p] = OpenTransaction(epoch, n + 1)
             return None
         self.fenced[p] = epoch
         if known is None:
@@ -136,15 +137,15 @@ class TransactionObserver(Observer):
         del self.open[p]
         return self._ended(record, known, at)
 
-    def _ended(self, record: Record, known: Open, at: str) -> Violation | None:
+    def _ended(self, record: Record, known: OpenTransaction, at: str) -> Violation | None:
         of = record.producer_id, known.epoch
-        if self.decisions.get(of) is not (record.kind == COMMIT):
+        if self.decisions.get(of) is not (record.kind == "commit"):
             said = {None: "nothing", True: "commit", False: "abort"}[self.decisions.get(of)]
             return Violation(DECIDED, f"{at}: {record}, for epoch {known.epoch}; {said} was decided")
-        if record.kind == COMMIT and known.records != self.promised.get(of, 0):
+        if record.kind == "commit" and known.records != self.promised.get(of, 0):
             was = f"{self.promised.get(of, 0)} were acknowledged, {known.records} are there"
             return Violation(WHOLE, f"{at}: {record}; of its records {was}")
-        self.counted["transactions committed" if record.kind == COMMIT else "transactions aborted"] += 1
+        self.counted["transactions committed" if record.kind == "commit" else "transactions aborted"] += 1
         return None
 
     # ---- consumers
@@ -170,9 +171,9 @@ class TransactionObserver(Observer):
     def _is_right(self, name: str, n: int, there: Record, is_read: bool) -> Violation | None:
         self.counted["records read"] += is_read
         what = f"offset {n}: {there}"
-        if there.kind in (COMMIT, ABORT):
+        if there.kind in MARKERS:
             return Violation("LSO-16", f"{name} is given {what}") if is_read else None
-        decision = True if there.kind == PLAIN else self.decisions.get((there.producer_id, there.producer_epoch))
+        decision = True if there.kind == "plain" else self.decisions.get((there.producer_id, there.producer_epoch))
         if decision is None:
             return Violation("LSO-11", f"{name} passes {what}: its transaction is not decided")
         if decision is is_read:

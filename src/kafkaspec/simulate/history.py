@@ -14,7 +14,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.simulate.scenario import Ask, Boot, Crash, Fault, Message, Send, SetTimer, Step, Timer
 from kafkaspec.simulate.world import Run
 
-FORMAT: Final = 1
+VERSION: Final = 1
 """of the file"""
 AROUND: Final = "           "
 
@@ -126,7 +126,7 @@ class RunFile:
 def encoded(run: Run, seed: int, schedule: str) -> bytes:
     """The file of a run that failed."""
     rule = "" if run.violation is None else run.violation.rule
-    about = {"format": FORMAT, "simulation": run.scenario.name, "seed": seed, "schedule": schedule, "rule": rule}
+    about = {"format": VERSION, "simulation": run.scenario.name, "seed": seed, "schedule": schedule, "rule": rule}
     return orjson.dumps({**about, "choices": run.choices}, option=orjson.OPT_INDENT_2) + b"\n"
 
 
@@ -138,8 +138,8 @@ def read(path: Path) -> RunFile:
         raise UserError(f"{path}: cannot read: {(e.strerror or str(e)).lower()}") from None
     except orjson.JSONDecodeError as e:
         raise UserError(f"{path}: is not JSON: {e}") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise UserError(f"{path}: is no run of a simulation: no format {FORMAT}")
+    if not isinstance(found, dict) or found.get("format") != VERSION:
+        raise UserError(f"{path}: is no run of a simulation: no format {VERSION}")
     for name, kind in (("simulation", str), ("seed", int), ("schedule", str), ("rule", str), ("choices", dict)):
         if type(found.get(name)) is not kind:
             raise UserError(f"{path}: is no run of a simulation: {name}: {kind.__name__} is wanted")

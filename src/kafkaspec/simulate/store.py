@@ -20,7 +20,7 @@ from kafkaspec.simulate.choices import Schedule
 from kafkaspec.simulate.outcome import Outcome
 from kafkaspec.simulate.scenario import Scenario, Violation
 
-FORMAT: Final = 1
+VERSION: Final = 1
 PARTS: Final = ("impl", "spec", "simulate")
 """of the package: what an outcome depends on, besides its seed"""
 
@@ -44,7 +44,7 @@ class Store:
     def __init__(self, file: Path, scenario: Scenario, schedule: Schedule) -> None:
         self.file = file
         about = {
-            "format": FORMAT, "simulation": scenario.name, "schedule": schedule, "code": code_digest(scenario)
+            "format": VERSION, "simulation": scenario.name, "schedule": schedule, "code": code_digest(scenario)
         }  # fmt: skip
         self.kept: dict[int, Outcome] = {}
         """by seed"""
@@ -76,7 +76,7 @@ class Store:
             raise UserError(f"{self.file}: line {number} is not JSON") from None
 
     def _check(self, there: Any, about: dict[str, Any]) -> None:
-        if not isinstance(there, dict) or there.get("format") != FORMAT:
+        if not isinstance(there, dict) or there.get("format") != VERSION:
             raise UserError(f"{self.file}: holds no outcomes of a simulation")
         said = f"{self.file}: holds outcomes of {there.get('simulation')}, schedule {there.get('schedule')}"
         if {**there, "code": ""} != {**about, "code": ""}:
