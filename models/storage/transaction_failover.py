@@ -254,6 +254,266 @@ class CommittedTransactions(Model):
         )
 
 
+class ReplicatedMarkers(Model):
+    """What holds `Failover` up, without its leaders, epochs and tables: of each replica its `log`, its high watermark
+    `hw`, the marker at which the transaction of each record ends there (`end_of`), and which markers it does not know to
+    be replicated (`unreplicated`). Of replication it has what that protocol guarantees: a high watermark covers
+    `committed` records and no others, and who commits one more has all before it. Everything else is free: any replica
+    may append at any time what its own log allows, or cut its log, be it a leader, deposed, or a follower."""
+
+    log: dict[Replica, Records]
+    hw: dict[Replica, Offset]
+    end_of: dict[Replica, dict[Offset, Offset | None]]
+    unreplicated: dict[Replica, set[Offset]]
+    committed: Records
+    txn: dict[Producer, Txn]
+    outcome: dict[Producer, dict[Txn, Outcome]]
+    position: Offset
+    seen: set[Offset]
+
+    @define
+    def is_data(s, r: Replica, x: Offset) -> bool:
+        return x < len(s.log[r]) and s.log[r][x].kind == Kind.DATA
+
+    @define
+    def outcome_of(s, x: Record) -> Outcome:
+        return s.outcome[x.producer][x.txn]
+
+    @define
+    def is_stable(s, r: Replica, o: Offset) -> bool:
+        """The last stable offset of r is at least o: no record below it waits for a marker, or for the high watermark to
+        pass its marker."""
+        return o <= s.hw[r] and all(
+            x >= o or not s.is_data(r, x) or (s.end_of[r][x] is not None and s.end_of[r][x] not in s.unreplicated[r])
+            for x in range(L)
+        )
+
+    @define
+    def tells_aborted(s, r: Replica, x: Offset) -> bool:
+        return s.end_of[r][x] is not None and s.log[r][s.end_of[r][x]].kind == Kind.ABORT
+
+    @define
+    def know(s, r: Replica, h: Offset) -> None:
+        s.next.hw[r] = h
+        s.next.unreplicated[r] = {m for m in s.unreplicated[r] if m >= h}
+
+    @action("TXF-1", "TXF-4", who="leader, follower")
+    def append(s, r: Replica, x: Record) -> None:
+        """A record of a transaction that has begun, or a marker of one that is decided. In the log of r nothing of a
+        later transaction of the producer is before it, and before a record no marker of its own transaction."""
+        n = len(s.log[r])
+        require(n < L, x.txn <= s.txn[x.producer])
+        require(
+            all(
+                y.txn <= x.txn and (x.kind != Kind.DATA or y.kind == Kind.DATA or y.txn < x.txn)
+                for y in s.log[r]
+                if y.producer == x.producer
+            )
+        )
+        require(
+            x.kind == Kind.DATA or s.outcome_of(x) == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT)
+        )
+        s.next.log[r] = s.log[r] + [x]
+        if x.kind != Kind.DATA:
+            s.next.end_of[r] = {
+                y: n
+                if s.is_data(r, y) and s.log[r][y].producer == x.producer and s.end_of[r][y] is None
+                else s.end_of[r][y]
+                for y in range(L + 1)
+            }
+            s.next.unreplicated[r] = s.unreplicated[r] | {n}
+
+    @action("TXF-8", who="follower")
+    def truncate(s, r: Replica, o: Offset) -> None:
+        """Whatever is behind o. A transaction is open again if its marker is cut off."""
+        require(o < len(s.log[r]))
+        s.next.log[r] = s.log[r][:o]
+        s.next.hw[r] = min(s.hw[r], o)
+        s.next.end_of[r] = {
+            x: s.end_of[r][x] if s.end_of[r][x] is not None and s.end_of[r][x] < o else None for x in range(L + 1)
+        }
+        s.next.unreplicated[r] = {m for m in s.unreplicated[r] if m < o}
+
+    @action("TXF-9", who="leader, follower")
+    def hear(s, r: Replica, h: Offset) -> None:
+        """A high watermark: it may be lower than the one before. Up to it the log is what was committed."""
+        require(h <= len(s.log[r]), h <= len(s.committed))
+        require(all(s.log[r][n] == s.committed[n] for n in range(L) if n < h))
+        s.know(r, h)
+
+    @action("TXF-6", "TXF-9", who="leader")
+    def commit(s, r: Replica) -> None:
+        """The next record, by one that has all that was committed."""
+        require(s.hw[r] == len(s.committed), s.hw[r] < len(s.log[r]))
+        s.next.committed = s.committed + [s.log[r][s.hw[r]]]
+        s.know(r, s.hw[r] + 1)
+
+    @action("TXF-2", who="coordinator")
+    def decide(s, p: Producer, commit: bool) -> None:
+        require(s.outcome[p][s.txn[p]] == Outcome.ONGOING)
+        s.next.outcome[p][s.txn[p]] = Outcome.COMMIT if commit else Outcome.ABORT
+
+    @action("TXF-6", who="coordinator")
+    def begin(s, p: Producer, m: Offset) -> None:
+        """The next transaction, when a marker of the one before is replicated."""
+        require(s.txn[p] < T, m < len(s.committed))
+        require(s.committed[m].producer == p, s.committed[m].kind != Kind.DATA, s.committed[m].txn == s.txn[p])
+        s.next.txn[p] = s.txn[p] + 1
+
+    @action("TXF-11", "TXF-12", who="reader")
+    def read(s, r: Replica) -> None:
+        """The next record, of any replica."""
+        require(s.position < L, s.is_stable(r, s.position + 1))
+        if s.is_data(r, s.position) and not s.tells_aborted(r, s.position):
+            s.next.seen = s.seen | {s.position}
+        s.next.position = s.position + 1
+
+    # ---- what is claimed
+
+    @invariant("TXF-11", "TXF-4", "TXF-9")
+    def each_replica_tells_the_outcome(s, r: Replica, x: Offset) -> bool:
+        """Of all that is stable there, whichever reader comes."""
+        return (
+            not s.is_data(r, x)
+            or not s.is_stable(r, x + 1)
+            or s.outcome_of(s.log[r][x]) == (Outcome.ABORT if s.tells_aborted(r, x) else Outcome.COMMIT)
+        )
+
+    @invariant("TXF-12", "TXF-11")
+    def nothing_else_is_seen(s, x: Offset) -> bool:
+        """No record of a transaction that the coordinator aborted, and none that it has not decided."""
+        return x not in s.seen or (
+            x < len(s.committed) and s.committed[x].kind == Kind.DATA and s.outcome_of(s.committed[x]) == Outcome.COMMIT
+        )
+
+    @invariant("TXF-12", "TXF-11")
+    def nothing_is_left_out(s, x: Offset) -> bool:
+        """Every record that was committed and that the consumer has passed."""
+        return x >= s.position or (
+            x < len(s.committed)
+            and (x in s.seen or s.committed[x].kind != Kind.DATA or s.outcome_of(s.committed[x]) == Outcome.ABORT)
+        )
+
+    @step("TXF-12")
+    def each_once_and_in_order(s, x: Offset) -> bool:
+        return s.next.position >= s.position and (
+            (x in s.seen) == (x in s.next.seen) or (x in s.next.seen and x == s.position and s.next.position == x + 1)
+        )
+
+    @step("TXF-2")
+    def what_is_decided_stays(s, p: Producer, t: Txn) -> bool:
+        return s.outcome[p][t] == Outcome.ONGOING or s.next.outcome[p][t] == s.outcome[p][t]
+
+    @invariant("TXF-8", "TXF-9")
+    def what_is_below_a_high_watermark_is_committed(s, r: Replica, n: Offset) -> bool:
+        return (
+            s.hw[r] <= len(s.log[r])
+            and s.hw[r] <= len(s.committed)
+            and (n >= s.hw[r] or s.log[r][n] == s.committed[n])
+        )
+
+    @invariant("TXF-4", "TXF-6")
+    def a_replicated_marker_ends_its_own(s, r: Replica, x: Offset) -> bool:
+        """Transaction, and no other: by what the replica itself knows of what is replicated."""
+        return (
+            s.end_of[r][x] is None
+            or s.end_of[r][x] in s.unreplicated[r]
+            or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
+        )
+
+    @invariant("TXF-9")
+    def below_a_replicated_marker_all_logs_are_the_same(s, r: Replica, x: Offset, n: Offset) -> bool:
+        return (
+            s.end_of[r][x] is None
+            or s.end_of[r][x] in s.unreplicated[r]
+            or (s.end_of[r][x] < len(s.committed) and (n > s.end_of[r][x] or s.log[r][n] == s.committed[n]))
+        )
+
+    @invariant("TXF-2")
+    def markers_say_what_was_decided(s, r: Replica, m: Offset) -> bool:
+        return (
+            m >= len(s.log[r])
+            or s.log[r][m].kind == Kind.DATA
+            or s.outcome_of(s.log[r][m]) == (Outcome.COMMIT if s.log[r][m].kind == Kind.COMMIT else Outcome.ABORT)
+        )
+
+    @invariant("TXF-6")
+    def the_marker_before_is_replicated(s, p: Producer, t: Txn) -> bool:
+        """When the next transaction begins."""
+        return t >= s.txn[p] or any(y.producer == p and y.kind != Kind.DATA and y.txn == t for y in s.committed)
+
+    @invariant("TXF-8")
+    def a_record_ends_at_a_marker_behind_it(s, r: Replica, x: Offset) -> bool:
+        """That is in the log."""
+        return s.end_of[r][x] is None or (
+            x < s.end_of[r][x]
+            and s.end_of[r][x] < len(s.log[r])
+            and s.log[r][x].kind == Kind.DATA
+            and s.log[r][s.end_of[r][x]].kind != Kind.DATA
+            and s.log[r][s.end_of[r][x]].producer == s.log[r][x].producer
+        )
+
+    @invariant("TXF-8")
+    def the_first_marker_ends_it(s, r: Replica, x: Offset, m: Offset) -> bool:
+        return (
+            not (x < m and m < len(s.log[r]))
+            or s.log[r][x].kind != Kind.DATA
+            or s.log[r][m].kind == Kind.DATA
+            or s.log[r][x].producer != s.log[r][m].producer
+            or (s.end_of[r][x] is not None and s.end_of[r][x] <= m)
+        )
+
+    @lemma("TXF-4")
+    def transactions_come_in_order(s, r: Replica, i: Offset, j: Offset) -> bool:
+        """In every log, and nothing joins one that has ended."""
+        return (
+            not (i < j and j < len(s.log[r]))
+            or s.log[r][i].producer != s.log[r][j].producer
+            or (
+                s.log[r][i].txn <= s.log[r][j].txn
+                and (
+                    s.log[r][i].kind == Kind.DATA
+                    or s.log[r][j].kind != Kind.DATA
+                    or s.log[r][i].txn < s.log[r][j].txn
+                )
+            )
+        )
+
+    @lemma("TXF-4")
+    def committed_in_order(s, i: Offset, j: Offset) -> bool:
+        return (
+            not (i < j and j < len(s.committed))
+            or s.committed[i].producer != s.committed[j].producer
+            or (
+                s.committed[i].txn <= s.committed[j].txn
+                and (
+                    s.committed[i].kind == Kind.DATA
+                    or s.committed[j].kind != Kind.DATA
+                    or s.committed[i].txn < s.committed[j].txn
+                )
+            )
+        )
+
+    @lemma("TXF-6")
+    def records_are_of_a_transaction_that_began(s, r: Replica, n: Offset) -> bool:
+        return n >= len(s.log[r]) or s.log[r][n].txn <= s.txn[s.log[r][n].producer]
+
+    @lemma("TXF-9")
+    def only_what_is_committed_is_read(s) -> bool:
+        return s.position <= len(s.committed)
+
+    @witness
+    def a_marker_ends_two_transactions(s, r: Replica) -> bool:
+        """Where the marker between them is missing."""
+        return any(s.end_of[r][x] is not None and s.log[r][x].txn < s.log[r][s.end_of[r][x]].txn for x in range(L))
+
+    @witness
+    def sees_one_and_drops_another(s) -> bool:
+        return s.seen != set() and any(
+            x < s.position and s.committed[x].kind == Kind.DATA and x not in s.seen for x in range(L)
+        )
+
+
 class Failover(Model):
     """Of each replica: its `log` and its high watermark `hw`; the leader `epoch` that it knows, whether it takes itself
     for the leader of it (`leading`), and where its log ended when it was elected (`start`). `open_at[r][x]` has the
