@@ -257,7 +257,8 @@ class CommittedTransactions(Model):
 class ReplicatedMarkers(Model):
     """What holds `Failover` up, without its leaders, epochs and tables: of each replica its `log`, its high watermark
     `hw`, the marker at which the transaction of each record ends there (`end_of`), and which markers it does not know to
-    be replicated (`unreplicated`). Of replication it has what that protocol guarantees: a high watermark covers
+    be replicated (`unreplicated`). Of the coordinator: the last transaction of each producer, the outcomes, and where the
+    marker of each is that was `answered`. Of replication it has what that protocol guarantees: a high watermark covers
     `committed` records and no others, and who commits one more has all before it. Everything else is free: any replica
     may append at any time what its own log allows, or cut its log, be it a leader, deposed, or a follower."""
 
@@ -268,6 +269,7 @@ class ReplicatedMarkers(Model):
     committed: Records
     txn: dict[Producer, Txn]
     outcome: dict[Producer, dict[Txn, Outcome]]
+    answered: dict[Producer, dict[Txn, Offset | None]]
     position: Offset
     seen: set[Offset]
 
@@ -280,13 +282,19 @@ class ReplicatedMarkers(Model):
         return s.outcome[x.producer][x.txn]
 
     @define
+    def is_settled(s, r: Replica, x: Offset) -> bool:
+        """The marker of its transaction is there, and r takes it for replicated."""
+        return s.end_of[r][x] is not None and s.end_of[r][x] not in s.unreplicated[r]
+
+    @define
+    def answered_at(s, x: Record) -> Offset | None:
+        """Where the marker of its transaction is, if that was answered."""
+        return s.answered[x.producer][x.txn]
+
+    @define
     def is_stable(s, r: Replica, o: Offset) -> bool:
-        """The last stable offset of r is at least o: no record below it waits for a marker, or for the high watermark to
-        pass its marker."""
-        return o <= s.hw[r] and all(
-            x >= o or not s.is_data(r, x) or (s.end_of[r][x] is not None and s.end_of[r][x] not in s.unreplicated[r])
-            for x in range(L)
-        )
+        """The last stable offset of r is at least o: each record below it is settled."""
+        return o <= s.hw[r] and all(x >= o or not s.is_data(r, x) or s.is_settled(r, x) for x in range(L))
 
     @define
     def tells_aborted(s, r: Replica, x: Offset) -> bool:
@@ -321,7 +329,8 @@ class ReplicatedMarkers(Model):
                 else s.end_of[r][y]
                 for y in range(L + 1)
             }
-            s.next.unreplicated[r] = s.unreplicated[r] | {n}
+            if any(s.is_data(r, y) and s.log[r][y].producer == x.producer and s.end_of[r][y] is None for y in range(L)):
+                s.next.unreplicated[r] = s.unreplicated[r] | {n}
 
     @action("TXF-8", who="follower")
     def truncate(s, r: Replica, o: Offset) -> None:
@@ -358,6 +367,7 @@ class ReplicatedMarkers(Model):
         """The next transaction, when a marker of the one before is replicated."""
         require(s.txn[p] < T, m < len(s.committed))
         require(s.committed[m].producer == p, s.committed[m].kind != Kind.DATA, s.committed[m].txn == s.txn[p])
+        s.next.answered[p][s.txn[p]] = m
         s.next.txn[p] = s.txn[p] + 1
 
     @action("TXF-11", "TXF-12", who="reader")
@@ -372,11 +382,9 @@ class ReplicatedMarkers(Model):
 
     @invariant("TXF-11", "TXF-4", "TXF-9")
     def each_replica_tells_the_outcome(s, r: Replica, x: Offset) -> bool:
-        """Of all that is stable there, whichever reader comes."""
-        return (
-            not s.is_data(r, x)
-            or not s.is_stable(r, x + 1)
-            or s.outcome_of(s.log[r][x]) == (Outcome.ABORT if s.tells_aborted(r, x) else Outcome.COMMIT)
+        """Of each record that is settled there; so are all that are stable."""
+        return not s.is_settled(r, x) or s.outcome_of(s.log[r][x]) == (
+            Outcome.ABORT if s.tells_aborted(r, x) else Outcome.COMMIT
         )
 
     @invariant("TXF-12", "TXF-11")
@@ -415,18 +423,12 @@ class ReplicatedMarkers(Model):
     @invariant("TXF-4", "TXF-6")
     def a_replicated_marker_ends_its_own(s, r: Replica, x: Offset) -> bool:
         """Transaction, and no other: by what the replica itself knows of what is replicated."""
-        return (
-            s.end_of[r][x] is None
-            or s.end_of[r][x] in s.unreplicated[r]
-            or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
-        )
+        return not s.is_settled(r, x) or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
 
     @invariant("TXF-9")
     def below_a_replicated_marker_all_logs_are_the_same(s, r: Replica, x: Offset, n: Offset) -> bool:
-        return (
-            s.end_of[r][x] is None
-            or s.end_of[r][x] in s.unreplicated[r]
-            or (s.end_of[r][x] < len(s.committed) and (n > s.end_of[r][x] or s.log[r][n] == s.committed[n]))
+        return not s.is_settled(r, x) or (
+            s.end_of[r][x] < len(s.committed) and (n > s.end_of[r][x] or s.log[r][n] == s.committed[n])
         )
 
     @invariant("TXF-2")
@@ -440,7 +442,13 @@ class ReplicatedMarkers(Model):
     @invariant("TXF-6")
     def the_marker_before_is_replicated(s, p: Producer, t: Txn) -> bool:
         """When the next transaction begins."""
-        return t >= s.txn[p] or any(y.producer == p and y.kind != Kind.DATA and y.txn == t for y in s.committed)
+        return t >= s.txn[p] or (
+            s.answered[p][t] is not None
+            and s.answered[p][t] < len(s.committed)
+            and s.committed[s.answered[p][t]].producer == p
+            and s.committed[s.answered[p][t]].kind != Kind.DATA
+            and s.committed[s.answered[p][t]].txn == t
+        )
 
     @invariant("TXF-8")
     def a_record_ends_at_a_marker_behind_it(s, r: Replica, x: Offset) -> bool:
@@ -461,6 +469,26 @@ class ReplicatedMarkers(Model):
             or s.log[r][m].kind == Kind.DATA
             or s.log[r][x].producer != s.log[r][m].producer
             or (s.end_of[r][x] is not None and s.end_of[r][x] <= m)
+        )
+
+    @define
+    def is_committed(s, r: Replica, n: Offset) -> bool:
+        """What r has at n is what was committed there."""
+        return n < len(s.log[r]) and n < len(s.committed) and s.log[r][n] == s.committed[n]
+
+    @lemma("TXF-4", "TXF-6")
+    def a_marker_between_is_missing(s, r: Replica, x: Offset) -> bool:
+        """Where a marker ends an earlier transaction: the one that was answered is not there, or else this one is behind
+        no committed records alone."""
+        return (
+            s.end_of[r][x] is None
+            or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
+            or (
+                s.answered_at(s.log[r][x]) is not None
+                and not s.is_committed(
+                    r, s.answered_at(s.log[r][x]) if s.answered_at(s.log[r][x]) < s.end_of[r][x] else s.end_of[r][x]
+                )
+            )
         )
 
     @lemma("TXF-4")
@@ -800,6 +828,52 @@ class Failover(Model):
         """Nothing of replicas is seen."""
         return CommittedTransactions.shown(
             committed=s.committed, txn=s.txn, outcome=s.outcome, position=s.position, seen=s.seen
+        )
+
+    @define
+    def first_marker(s, r: Replica, x: Offset) -> Offset:
+        """Behind the record at x, for its producer; L if there is none."""
+        return min((m for m in range(L) if m > x and s.ends(r, m, s.log[r][x].producer)), default=L)
+
+    @define
+    def first_committed_marker(s, p: Producer, t: Txn) -> Offset:
+        return min(
+            (
+                m
+                for m in range(L)
+                if m < len(s.committed)
+                and s.committed[m].producer == p
+                and s.committed[m].kind != Kind.DATA
+                and s.committed[m].txn == t
+            ),
+            default=L,
+        )
+
+    @refines(ReplicatedMarkers, "TXF-4", "TXF-6", "TXF-8", "TXF-9")
+    def markers(s) -> ReplicatedMarkers:
+        """The tables of the replicas are those of their logs, and nothing of leaders and epochs matters."""
+        return ReplicatedMarkers.shown(
+            log=s.log,
+            hw=s.hw,
+            end_of={
+                r: {
+                    x: s.first_marker(r, x)
+                    if x < len(s.log[r]) and s.log[r][x].kind == Kind.DATA and s.first_marker(r, x) < L
+                    else None
+                    for x in range(L + 1)
+                }
+                for r in Replica
+            },
+            unreplicated={r: {m for m in range(L) if any(s.ended[r][f] == m for f in range(L))} for r in Replica},
+            committed=s.committed,
+            txn=s.txn,
+            outcome=s.outcome,
+            answered={
+                p: {t: s.first_committed_marker(p, t) if t < s.txn[p] else None for t in range(1, T + 1)}
+                for p in Producer
+            },
+            position=s.position,
+            seen=s.seen,
         )
 
     @define

@@ -1,0 +1,44 @@
+"""For any number of replicas, producers, transactions and records: no replica tells a wrong outcome, and a read_committed
+consumer that goes from one to another is given what was committed, once, and nothing else (`ReplicatedMarkers`).
+
+What holds it up: in every log the transactions of a producer come in order, and nothing joins one that has ended
+(`transactions_come_in_order`); the next transaction begins when a marker of the one before is replicated
+(`the_marker_before_is_replicated`). So between a record and a replicated marker of a later transaction there is a
+replicated marker of its own, which has ended it (`a_replicated_marker_ends_its_own`).
+
+What each of these rests on is named, so that its proof is looked for there first.
+"""
+
+from __future__ import annotations
+
+from kafkaspec.models.storage.transaction_failover import ReplicatedMarkers
+from kafkaspec.prove.proof import Proof
+
+ENDS = ("a_record_ends_at_a_marker_behind_it",)
+BELOW = ("what_is_below_a_high_watermark_is_committed",)
+MISSING = (*ENDS, "a_marker_between_is_missing")
+OWN = (*MISSING, *BELOW, "a_replicated_marker_ends_its_own")
+
+BEGINS_WITH = {
+    "a_record_ends_at_a_marker_behind_it": ENDS,
+    "the_first_marker_ends_it": (*ENDS, "the_first_marker_ends_it"),
+    "what_is_below_a_high_watermark_is_committed": BELOW,
+    "a_marker_between_is_missing": (
+        *MISSING,
+        "the_first_marker_ends_it",
+        "the_marker_before_is_replicated",
+        "transactions_come_in_order",
+        "committed_in_order",
+        "records_are_of_a_transaction_that_began",
+    ),
+    "a_replicated_marker_ends_its_own": OWN,
+    "each_replica_tells_the_outcome": (*OWN, "each_replica_tells_the_outcome", "markers_say_what_was_decided"),
+}
+
+PROOFS = [
+    Proof(
+        ReplicatedMarkers,
+        explored_at={"Replica": 2, "Producer": 1, "L": 2, "E": 1, "T": 2, "C": 1},
+        begins_with=BEGINS_WITH,
+    )
+]
