@@ -255,12 +255,14 @@ class CommittedTransactions(Model):
 
 
 class ReplicatedMarkers(Model):
-    """What holds `Failover` up, without its leaders, epochs and tables: of each replica its `log`, its high watermark
-    `hw`, the marker at which the transaction of each record ends there (`end_of`), and which markers it does not know to
-    be replicated (`unreplicated`). Of the coordinator: the last transaction of each producer, the outcomes, and where the
-    marker of each is that was `answered`. Of replication it has what that protocol guarantees: a high watermark covers
-    `committed` records and no others, and who commits one more has all before it. Everything else is free: any replica
-    may append at any time what its own log allows, or cut its log, be it a leader, deposed, or a follower."""
+    """What holds `Failover` up, without its leaders, epochs and tables. Of each replica: its `log`, its high watermark
+    `hw`, the marker at which the transaction of each record ends there (`end_of`), and the markers that it does not
+    know to be replicated (`unreplicated`). Of the coordinator: the last transaction of each producer, the outcomes, and
+    where the marker of each is that was `answered`. Of the consumer: its position, and what it has `seen`.
+
+    Of replication it has what that protocol guarantees: a high watermark covers `committed` records and no others, and
+    who commits one more has all before it. Everything else is free: any replica may append at any time what its own log
+    allows, or cut its log, be it a leader, deposed, or a follower."""
 
     log: dict[Replica, Records]
     hw: dict[Replica, Offset]
@@ -305,7 +307,7 @@ class ReplicatedMarkers(Model):
         s.next.hw[r] = h
         s.next.unreplicated[r] = {m for m in s.unreplicated[r] if m >= h}
 
-    @action("TXF-1", "TXF-4", who="leader, follower")
+    @action("TXF-4", who="leader, follower")
     def append(s, r: Replica, x: Record) -> None:
         """A record of a transaction that has begun, or a marker of one that is decided. In the log of r nothing of a
         later transaction of the producer is before it, and before a record no marker of its own transaction."""
@@ -318,9 +320,7 @@ class ReplicatedMarkers(Model):
                 if y.producer == x.producer
             )
         )
-        require(
-            x.kind == Kind.DATA or s.outcome_of(x) == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT)
-        )
+        require(x.kind == Kind.DATA or s.outcome_of(x) == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT))
         s.next.log[r] = s.log[r] + [x]
         if x.kind != Kind.DATA:
             s.next.end_of[r] = {
@@ -348,6 +348,12 @@ class ReplicatedMarkers(Model):
         """A high watermark: it may be lower than the one before. Up to it the log is what was committed."""
         require(h <= len(s.log[r]), h <= len(s.committed))
         require(all(s.log[r][n] == s.committed[n] for n in range(L) if n < h))
+        s.know(r, h)
+
+    @action("TXF-10", who="environment")
+    def restart(s, r: Replica, h: Offset) -> None:
+        """With a high watermark that it wrote down before. It knows still which markers that has not passed."""
+        require(h < s.hw[r])
         s.know(r, h)
 
     @action("TXF-6", "TXF-9", who="leader")
@@ -380,7 +386,7 @@ class ReplicatedMarkers(Model):
 
     # ---- what is claimed
 
-    @invariant("TXF-11", "TXF-4", "TXF-9")
+    @invariant("TXF-11", "TXF-4", "TXF-9", "TXF-10")
     def each_replica_tells_the_outcome(s, r: Replica, x: Offset) -> bool:
         """Of each record that is settled there; so are all that are stable."""
         return not s.is_settled(r, x) or s.outcome_of(s.log[r][x]) == (
@@ -415,9 +421,7 @@ class ReplicatedMarkers(Model):
     @invariant("TXF-8", "TXF-9")
     def what_is_below_a_high_watermark_is_committed(s, r: Replica, n: Offset) -> bool:
         return (
-            s.hw[r] <= len(s.log[r])
-            and s.hw[r] <= len(s.committed)
-            and (n >= s.hw[r] or s.log[r][n] == s.committed[n])
+            s.hw[r] <= len(s.log[r]) and s.hw[r] <= len(s.committed) and (n >= s.hw[r] or s.log[r][n] == s.committed[n])
         )
 
     @invariant("TXF-4", "TXF-6")
@@ -478,8 +482,8 @@ class ReplicatedMarkers(Model):
 
     @lemma("TXF-4", "TXF-6")
     def a_marker_between_is_missing(s, r: Replica, x: Offset) -> bool:
-        """Where a marker ends an earlier transaction: the one that was answered is not there, or else this one is behind
-        no committed records alone."""
+        """Where a marker ends a record of an earlier transaction: the marker of that one, which was answered, is not
+        there, or it is committed behind this one, which then is not what was committed in its place."""
         return (
             s.end_of[r][x] is None
             or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
@@ -500,9 +504,7 @@ class ReplicatedMarkers(Model):
             or (
                 s.log[r][i].txn <= s.log[r][j].txn
                 and (
-                    s.log[r][i].kind == Kind.DATA
-                    or s.log[r][j].kind != Kind.DATA
-                    or s.log[r][i].txn < s.log[r][j].txn
+                    s.log[r][i].kind == Kind.DATA or s.log[r][j].kind != Kind.DATA or s.log[r][i].txn < s.log[r][j].txn
                 )
             )
         )
@@ -1109,6 +1111,14 @@ MODELS = [
         distinct=791,
         generated=1_503,
         depth=12,
+        deadlock=True,
+    ),
+    Expectation(
+        ReplicatedMarkers,
+        sizes={"Replica": 2, "Producer": 1, "L": 2, "E": 1, "T": 2, "C": 1},
+        distinct=34_492,
+        generated=305_059,
+        depth=15,
         deadlock=True,
     ),
     Expectation(

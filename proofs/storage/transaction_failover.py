@@ -1,10 +1,12 @@
-"""For any number of replicas, producers, transactions and records: no replica tells a wrong outcome, and a read_committed
-consumer that goes from one to another is given what was committed, once, and nothing else (`ReplicatedMarkers`).
+"""For any number of replicas, producers, transactions and records: no replica tells a wrong outcome, and a
+read_committed consumer that goes from one to another is given what was committed, once, and nothing else
+(`ReplicatedMarkers`).
 
 What holds it up: in every log the transactions of a producer come in order, and nothing joins one that has ended
 (`transactions_come_in_order`); the next transaction begins when a marker of the one before is replicated
-(`the_marker_before_is_replicated`). So between a record and a replicated marker of a later transaction there is a
-replicated marker of its own, which has ended it (`a_replicated_marker_ends_its_own`).
+(`the_marker_before_is_replicated`). So a record that is ended by the marker of a later transaction stands in a log that
+is not what was committed (`a_marker_between_is_missing`), and no high watermark passes that marker
+(`a_replicated_marker_ends_its_own`).
 
 What each of these rests on is named, so that its proof is looked for there first.
 """
