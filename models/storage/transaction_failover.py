@@ -489,6 +489,7 @@ class ReplicatedMarkers(Model):
             or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
             or (
                 s.answered_at(s.log[r][x]) is not None
+                and s.answered_at(s.log[r][x]) < len(s.committed)
                 and not s.is_committed(
                     r, s.answered_at(s.log[r][x]) if s.answered_at(s.log[r][x]) < s.end_of[r][x] else s.end_of[r][x]
                 )

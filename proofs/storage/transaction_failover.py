@@ -20,11 +20,20 @@ ENDS = ("a_record_ends_at_a_marker_behind_it",)
 BELOW = ("what_is_below_a_high_watermark_is_committed",)
 MISSING = (*ENDS, "a_marker_between_is_missing")
 OWN = (*MISSING, *BELOW, "a_replicated_marker_ends_its_own")
+TELLS = (*OWN, "each_replica_tells_the_outcome", "markers_say_what_was_decided")
+SEEN = (*BELOW, *ENDS, "each_replica_tells_the_outcome", "only_what_is_committed_is_read")
 
 BEGINS_WITH = {
     "a_record_ends_at_a_marker_behind_it": ENDS,
     "the_first_marker_ends_it": (*ENDS, "the_first_marker_ends_it"),
     "what_is_below_a_high_watermark_is_committed": BELOW,
+    "markers_say_what_was_decided": ("markers_say_what_was_decided", "records_are_of_a_transaction_that_began"),
+    "transactions_come_in_order": ("transactions_come_in_order",),
+    "committed_in_order": (*BELOW, "committed_in_order", "transactions_come_in_order"),
+    "below_a_replicated_marker_all_logs_are_the_same": (
+        *(*ENDS, *BELOW),
+        "below_a_replicated_marker_all_logs_are_the_same",
+    ),
     "a_marker_between_is_missing": (
         *MISSING,
         "the_first_marker_ends_it",
@@ -34,7 +43,9 @@ BEGINS_WITH = {
         "records_are_of_a_transaction_that_began",
     ),
     "a_replicated_marker_ends_its_own": OWN,
-    "each_replica_tells_the_outcome": (*OWN, "each_replica_tells_the_outcome", "markers_say_what_was_decided"),
+    "each_replica_tells_the_outcome": TELLS,
+    "nothing_else_is_seen": (*SEEN, "nothing_else_is_seen"),
+    "nothing_is_left_out": (*SEEN, "nothing_is_left_out"),
 }
 
 PROOFS = [
