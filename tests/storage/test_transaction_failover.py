@@ -11,9 +11,26 @@ from typing import Any
 import pytest
 
 from kafkaspec.explore.engine import explore
-from kafkaspec.language import LoadedModel, load
+from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.models.storage.transaction_failover import MODELS, VERSION_2_KEEPS, Failover
+from kafkaspec.models.storage.transaction_failover import (
+    MODELS,
+    VERSION_2_KEEPS,
+    Failover,
+    Kind,
+    L,
+    Offset,
+    Outcome,
+    Producer,
+    Record,
+    Replica,
+    ReplicatedMarkers,
+    T,
+)
+from kafkaspec.proofs.storage.transaction_failover import BEGINS_WITH, PROOFS
+from kafkaspec.prove.engine import prove
+from kafkaspec.prove.proof import Proof
+from tests.layers import a_row_of_verify
 from tests.storage.transaction_failover_mutants import MUTANTS
 
 Sizes = dict[str, int | bool]
@@ -292,3 +309,110 @@ def test_without_the_rule_a_reader_is_wrong(name: str) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
 def test_a_fault_breaks_a_claim_and_not_a_lemma_alone(mutant: Any) -> None:
     assert explore(replace(mutant.make(), lemmas={}), PINNED, deadlock=True, ghosts=True).trace is not None
+
+
+# ---- the proof -------------------------------------------------------------------------------------------------------
+@a_row_of_verify
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
+def test_proofs_hold_for_every_size(proof: Proof) -> None:
+    proved = proof.run()
+    assert proved.complete, proved.summary()
+
+
+class _BeginsEarly(ReplicatedMarkers):
+    @action("TXF-6", who="coordinator")
+    def begin(s, p: Producer, m: Offset) -> None:
+        """When the marker is in some log."""
+        require(s.txn[p] < T)
+        require(
+            any(
+                m < len(s.log[r])
+                and s.log[r][m].producer == p
+                and s.log[r][m].kind != Kind.DATA
+                and s.log[r][m].txn == s.txn[p]
+                for r in Replica
+            )
+        )
+        s.next.answered[p][s.txn[p]] = m
+        s.next.txn[p] = s.txn[p] + 1
+
+
+class _ForgetsEnds(ReplicatedMarkers):
+    @action("TXF-10", who="environment")
+    def restart(s, r: Replica, h: Offset) -> None:
+        require(h < s.hw[r])
+        s.next.hw[r] = h
+        s.next.unreplicated[r] = set()
+
+
+class _HearsAnything(ReplicatedMarkers):
+    @action("TXF-9", who="leader, follower")
+    def hear(s, r: Replica, h: Offset) -> None:
+        """Whatever its log is below."""
+        require(h <= len(s.log[r]), h <= len(s.committed))
+        s.know(r, h)
+
+
+class _KeepsEnds(ReplicatedMarkers):
+    @action("TXF-8", who="follower")
+    def truncate(s, r: Replica, o: Offset) -> None:
+        """What has ended stays so, with its marker gone."""
+        require(o < len(s.log[r]))
+        s.next.log[r] = s.log[r][:o]
+        s.next.hw[r] = min(s.hw[r], o)
+        s.next.unreplicated[r] = {m for m in s.unreplicated[r] if m < o}
+
+
+class _TakesLateMarkers(ReplicatedMarkers):
+    @action("TXF-4", who="leader, follower")
+    def append(s, r: Replica, x: Record) -> None:
+        """Of an earlier transaction than the records before."""
+        n = len(s.log[r])
+        require(n < L, x.txn <= s.txn[x.producer])
+        require(x.kind == Kind.DATA or s.outcome_of(x) == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT))
+        s.next.log[r] = s.log[r] + [x]
+        if x.kind != Kind.DATA:
+            s.next.end_of[r] = {
+                y: n
+                if s.is_data(r, y) and s.log[r][y].producer == x.producer and s.end_of[r][y] is None
+                else s.end_of[r][y]
+                for y in range(L + 1)
+            }
+            s.next.unreplicated[r] = s.unreplicated[r] | {n}
+
+
+@pytest.mark.parametrize(
+    ("model", "where", "claim", "length"),
+    [
+        pytest.param(_TakesLateMarkers, "append", "transactions_come_in_order", 3, marks=pytest.mark.clause("TXF-4")),
+        pytest.param(_BeginsEarly, "begin", "the_marker_before_is_replicated", 2, marks=pytest.mark.clause("TXF-6")),
+        pytest.param(
+            _KeepsEnds, "truncate", "a_record_ends_at_a_marker_behind_it", 2, marks=pytest.mark.clause("TXF-8")
+        ),
+        pytest.param(
+            _HearsAnything, "hear", "what_is_below_a_high_watermark_is_committed", 2, marks=pytest.mark.clause("TXF-9")
+        ),
+        pytest.param(_ForgetsEnds, "restart", "each_replica_tells_the_outcome", 3, marks=pytest.mark.clause("TXF-10")),
+    ],
+)
+def test_without_the_rule_there_is_no_proof(
+    model: type[ReplicatedMarkers], where: str, claim: str, length: int
+) -> None:
+    """It is refuted for every size, where its proof is said to begin; and exploring shows that it is false."""
+    found = prove(load(model), only=lambda a, c: (a, c) == (where, claim), timeout_s=30, begins_with=BEGINS_WITH)
+    assert [(o.claim, o.verdict) for o in found.obligations] == [(claim, "refuted")]
+    sizes: Sizes = {"Replica": 2, "Producer": 1, "L": length, "E": 1, "T": 2, "C": 1}
+    assert steps_to(load(model), claim, sizes) is not None
+
+
+@pytest.mark.parametrize(
+    ("more", "steps"),
+    [
+        pytest.param({"L": 3, "VERSION_2": False}, 0, marks=pytest.mark.clause("TXF-4")),
+        pytest.param({"FORGETS": True}, 0, marks=pytest.mark.clause("TXF-10")),
+    ],
+    ids=["before version 2", "forgets"],
+)
+def test_what_is_proved_is_of_the_rules_as_they_are(more: Sizes, steps: int) -> None:
+    """Without one of them `Failover` takes a step that `ReplicatedMarkers` does not know."""
+    assert steps_to(load(Failover), "markers", {**SMALL, **more}) == steps
