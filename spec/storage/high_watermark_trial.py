@@ -185,6 +185,13 @@ def _passing(state: Partition) -> Sequence[int]:
     return [1, *up_to_now, lag // 2 + 1, *([lag, lag + 1] if state.pending is None else [])]
 
 
+def _directories(state: Partition) -> Sequence[int]:
+    """A move is asked for seldom, so that it comes to its end; sometimes back, or elsewhere."""
+    if state.future is None:
+        return [2, 3, 1] if _one_in(state, 4) else []
+    return [1, 2, 3] if _one_in(state, 12) else []
+
+
 def _required(state: Partition) -> Sequence[int]:
     return [state.log.high_watermark, state.log.high_watermark + 1, state.log.log_end, 0] if _one_in(state, 2) else []
 
@@ -208,6 +215,7 @@ machine.candidates |= {
     "leader_recovery_state": lambda state: ("RECOVERED", "RECOVERED", "RECOVERING"),
     "count": lambda state: (1, 1, 2, 3) if _led(state) else (),
     "required_acks": lambda state: (-1, -1, 1, 0),
+    "directory": _directories,
     "required_offset": _required,
     "replica": lambda state: [_focus(state)] * 4 + [2, 3, *([4] if state.follower(4) else [])] if _led(state) else [],
     "broker_epoch": _broker_epochs,
