@@ -13,7 +13,6 @@ from kafkaspec.impl.storage.high_watermark import (
     NOT_COMPARED,
     REACTIONS,
     SEND_AGAIN,
-    UNASKED,
     WAIT,
     AlterPartitionQueue,
     CommittedState,
@@ -869,10 +868,10 @@ class NotMarked(FutureReplica):
 
 
 class MarkedAboveItsOffset(FutureReplica):
-    """A second cut, higher up, is the last word."""
+    """The last cut is the last word, also above what it has, or above an earlier cut."""
 
     def mark_for_truncation(self, offset: int) -> None:
-        self.offset = min(offset, self.log.end)
+        self.offset = offset
         self.is_truncating = True
 
 
@@ -977,15 +976,6 @@ class RestartsByNewEpochs(Partition):
 class TakesNothingBack(Partition):
     def cancel_move(self) -> None:
         self.future = None
-
-
-class TakesBackTheUnanswered(Partition):
-    """Alone: before KAFKA-16297."""
-
-    def cancel_move(self) -> None:
-        if self.future is not None and self.future.reassignment == impl.ACCEPTED:
-            self.future.reassignment = UNASKED
-        super().cancel_move()
 
 
 class ComparesTheDirectory(Partition):
@@ -1100,8 +1090,9 @@ MUTANTS: list[Mutant] = [
     of_impl("carries the epochs", "HWM-45", "those without records too", _of(CarriesTheEpochs)),
     of_impl("names the new log's epoch", "HWM-45 HWM-38", "in its next fetch", _of(NamesTheNewLogsEpoch)),
     of_impl("goes on asking", "HWM-46", "what the controller says ends nothing", _of(GoesOnAsking)),
-    of_impl("takes nothing back", "HWM-47", "the controller has another directory", _of(TakesNothingBack)),
-    of_impl("takes back the unanswered", "HWM-47", "alone", _of(TakesBackTheUnanswered), "KAFKA-16297"),
+    of_impl(
+        "takes nothing back", "HWM-47", "the controller has another directory", _of(TakesNothingBack), "KAFKA-16297"
+    ),
     of_impl("compares the directory", "HWM-48", "of an answer", _of(ComparesTheDirectory)),
     of_spec(
         "spec: rises with the log", "HWM-3 HWM-28", "an append is replicated at once",
@@ -1237,7 +1228,7 @@ class NoErrorInFlight(Partition):
 
 RARE: list[Mutant] = [
     of_impl("begins at the end", "HWM-42", "no epoch in common: nothing is cut", _futures(BeginsAtTheEnd)),
-    of_impl("marked above its offset", "HWM-42", "a second cut, higher up", _futures(MarkedAboveItsOffset)),
+    of_impl("marked above its offset", "HWM-42", "also where it has less", _futures(MarkedAboveItsOffset)),
     of_impl("fetches at once again", "HWM-43", "where it was out of range", _futures(FetchesAtOnceAgain)),
     of_impl("restarts by new epochs", "HWM-46", "alone", _of(RestartsByNewEpochs)),
     of_impl("looks at every fetch", "HWM-3", "also where its offset is the one of before", _of(LooksAtEveryFetch)),
