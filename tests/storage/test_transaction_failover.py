@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkaspec.explore.engine import explore
-from kafkaspec.language import LoadedModel, action, load, require
+from kafkaspec.export import tla
+from kafkaspec.language import LoadedModel, Model, action, load, require
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.storage.transaction_failover import (
     MODELS,
@@ -28,7 +30,9 @@ from kafkaspec.models.storage.transaction_failover import (
     T,
 )
 from kafkaspec.proofs.storage.transaction_failover import PROOFS
+from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import Proof
+from tests.export.tlc import tlc
 from tests.layers import a_row_of_verify
 from tests.storage.transaction_failover_mutants import MUTANTS
 
@@ -310,6 +314,26 @@ def test_a_fault_breaks_a_claim_and_not_a_lemma_alone(mutant: Any) -> None:
     assert explore(replace(mutant.make(), lemmas={}), PINNED, deadlock=True, ghosts=True).trace is not None
 
 
+# ---- the same states by TLC ------------------------------------------------------------------------------------------
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("model", "sizes", "generated", "distinct", "depth"),
+    [
+        (ReplicatedMarkers, {"Replica": 2, "Producer": 1, "L": 2, "E": 1, "T": 1, "C": 1}, 19_727, 2_110, 13),
+        (Failover, {**SMALL, "L": 1}, 11_663, 4_069, 15),
+    ],
+    ids=["ReplicatedMarkers", "Failover"],
+)
+def test_tlc_counts_the_same_states_of_two_replicas(
+    model: type[Model], sizes: Sizes, generated: int, distinct: int, depth: int, tmp_path: Path
+) -> None:
+    """And breaks no claim. What is pinned has more states than TLC is asked for, and one replica fails over to none."""
+    module, configuration = tla(load(model), sizes, ghosts=True, deadlock=True)
+    found = tlc(tmp_path, module, configuration)
+    assert found.error == "", found.output
+    assert (found.generated, found.distinct, found.depth) == (generated, distinct, depth)
+
+
 # ---- the proof -------------------------------------------------------------------------------------------------------
 @a_row_of_verify
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
@@ -396,6 +420,16 @@ def test_without_the_rule_there_is_no_proof(model: type[ReplicatedMarkers]) -> N
     found = replace(proof, model=load(model)).run()
     assert (found.outcome, found.obligations) == ("refuted", ())
     assert found.false_lemma is not None
+
+
+@pytest.mark.clause("TXF-10")
+def test_without_the_rule_the_prover_refutes_the_claim() -> None:
+    """It knows what was explored only where it asks whether its counterexample is reachable."""
+    asked = ("restart", "a_replicated_marker_ends_its_own")
+    found = prove(load(_ForgetsEnds), only=lambda action, claim: (action, claim) == asked, timeout_s=1)
+    (o,) = found.obligations
+    assert o.verdict == "refuted"
+    assert "is false" in o.reachable
 
 
 @pytest.mark.parametrize(
