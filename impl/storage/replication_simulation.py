@@ -41,6 +41,8 @@ BROKERS, CONTROLLER, PRODUCERS, CONSUMER = ("b1", "b2", "b3"), "k", ("p1", "p2")
 SESSION_MS = 350
 AT_REST = "at rest"
 """the rule of the end: everything written is committed, acknowledged and read (RPN-19)"""
+FENCED = "who is fenced neither leads nor joins those in sync"
+"""the controller's rule: KIP-841"""
 LOG = LogConfig(segment_bytes=800, flush_messages=1, index_interval_bytes=300, segment_index_bytes=4096)
 """Every append is flushed before it counts: in-sync replicas alone do not hold when the power fails everywhere."""
 
@@ -66,6 +68,8 @@ class Watch:
         self.seen: dict[str, tuple[int, int, int]] = {}
         """of each broker that is up: the end of its log, its last segment and the position in that one's file"""
         self.partition_epoch = 0
+        self.in_sync: set[str] = {*BROKERS}
+        """those that the controller had in sync last"""
         self.rolls = 0
 
     def watching(self) -> Observer:
@@ -87,9 +91,11 @@ class Watch:
             return self._broker(name, broker) if broker is not None else None
         if name == CONTROLLER:
             controller = nodes[name]
-            if controller.partition_epoch != self.partition_epoch:
+            found = self._fenced(controller)
+            if found is None and controller.partition_epoch != self.partition_epoch:
                 self.partition_epoch = controller.partition_epoch
                 return self.observer.are_in_sync(self.candidates(controller))
+            return found
         elif name in self.consumers:
             return self._consumer(name, nodes[name])
         elif name in self.producers and type(event) is Message and type(event.body) is ProduceResponse:
@@ -100,6 +106,18 @@ class Watch:
         """Who may be elected, and so must have what is committed."""
         found: Sequence[str] = controller.isr
         return found
+
+    def _fenced(self, controller: Any) -> Violation | None:
+        """A broker that is fenced, and leads or has joined those in sync."""
+        known, leader = controller.brokers, controller.leader
+        if leader in known and known[leader].fenced:
+            return Violation(FENCED, f"{leader} leads")
+        joined = {*controller.isr} - self.in_sync
+        self.in_sync = {*controller.isr}
+        for b in sorted(joined):
+            if b in known and known[b].fenced:
+                return Violation(FENCED, f"{b} is in sync again")
+        return None
 
     def _broker(self, name: str, broker: Broker) -> Violation | None:
         o, log = self.observer, broker.log
