@@ -24,7 +24,7 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     PartitionRecord,
 )
 from kafkaspec.impl.storage.replication_simulation import cluster, eligible_cluster
-from kafkaspec.simulate.scenario import Send, SetTimer
+from kafkaspec.simulate.scenario import SetTimer
 from tests.storage import log_mutants
 from tests.storage.replication_faults import Fault
 
@@ -62,20 +62,40 @@ class ProposesFenced(Broker):
         return True
 
 
-class TakesAnyLife(EligibleController):
-    """A change of those in sync names brokers, and not in which life."""
+class BumpsNoEpoch(EligibleController):
+    """No fault: a follower that fails leaves those in sync in the same leader epoch, as since metadata version 3.6."""
+
+    def _remove(self, broker: str, unclean: str = NOBODY) -> None:
+        leader, epoch = self.leader, self.leader_epoch
+        super()._remove(broker, unclean)
+        if leader not in (broker, NOBODY):
+            self.leader_epoch = epoch
+
+
+class TakesAnyLife(BumpsNoEpoch):
+    """What a follower had in its last life counts in this one: in sync are brokers, and not a life of theirs."""
 
     def wrong(self, source: str, body: AlterPartitionRequest) -> str:
-        if source != self.leader or body.leader_epoch != self.leader_epoch:
-            return FENCED_EPOCH
-        return INVALID_VERSION if body.partition_epoch != self.partition_epoch else NONE
+        alive = (m._replace(epoch=self.brokers[m.broker].epoch) for m in body.isr)
+        return super().wrong(source, body._replace(isr=tuple(alive)))
 
 
 class CountsAnyLife(EligibleBroker):
-    """What a follower had before it started again counts for it."""
+    """The leader's half of that."""
 
     def is_eligible(self, broker: str, known: Follower) -> bool:
         return broker in self.alive
+
+    def note(self, known: Follower, body: FetchRequest) -> None:
+        reached = known.log_end
+        super().note(known, body)
+        known.log_end = max(reached, known.log_end)
+
+    def take_metadata(self, source: str, body: PartitionRecord) -> None:
+        super().take_metadata(source, body)
+        if self.leads:
+            for broker, known in self.followers.items():
+                self.expand(broker, known)
 
 
 class WritesNoOps(Controller):
@@ -232,14 +252,6 @@ LeavesNoTrace = _with(
     _log(assign_epoch_start_offset=log_mutants._no_trace_of_a_leader),
     "A leader that writes nothing leaves no trace in the leader epochs.",
 )
-KeepsTheOldPlace = _with(
-    _log(_roll=log_mutants._watermark_in_the_old_segment),
-    "If the log rolls at the high watermark, its place stays in the segment before.",
-)
-FollowerChecks = _with(
-    _log(append_as_follower=log_mutants._follower_checks),
-    "A follower checks sequences, and refuses what its leader took.",
-)
 SnapshotOfTheFuture = _with(
     _log(_append=log_mutants._snapshot_of_the_future),
     "The producer snapshot of a roll has the batch that is to come.",
@@ -267,10 +279,12 @@ ALL = (
     _of("truncates_what_is_not_fetched", 0, "", broker=TruncatesWhatIsNotFetched),
     _of("discards_equal_versions", 0, "", broker=DiscardsEqualVersions),
     _of("leaves_no_trace", 0, "", broker=LeavesNoTrace),
-    _of("keeps_the_old_place", 0, "", broker=KeepsTheOldPlace),
-    _of("follower_checks", 0, "", broker=FollowerChecks),
     _of("snapshot_of_the_future", 0, "", broker=SnapshotOfTheFuture),
 )
 FAULTS = {f.scenario.name.rpartition(":")[2]: f for f in ALL}
-no_ops = cluster("replication:no_ops", (WritesNoOps.__doc__ or "").splitlines()[0], controller=WritesNoOps)
+SOUND = (
+    cluster("replication:no_ops", "a busy metadata log", controller=WritesNoOps),
+    eligible_cluster("replication:ELIGIBLE:no_bump", "failures without a new leader epoch", controller=BumpsNoEpoch),
+)
+"""What two of the faults stand on, without the fault."""
 globals().update({name: fault.scenario for name, fault in FAULTS.items()})

@@ -22,6 +22,7 @@ OUT_OF_ORDER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 INELIGIBLE = "INELIGIBLE_REPLICA"
 INVALID_VERSION = "INVALID_UPDATE_VERSION"
 STALE_BROKER = "STALE_BROKER_EPOCH"
+INVALID_REQUEST = "INVALID_REQUEST"
 NOBODY = ""
 """the leader, where there is none"""
 
@@ -65,7 +66,8 @@ class BrokerHeartbeatRequest(NamedTuple):
 
 
 class PartitionRecord(NamedTuple):
-    """The metadata of the partition, of a version; `alive`: the brokers that are not fenced."""
+    """The metadata of the partition, of a version; `alive`: the brokers that are not fenced; `replicas`: where these
+    change."""
 
     version: int
     leader: str
@@ -73,11 +75,13 @@ class PartitionRecord(NamedTuple):
     isr: tuple[str, ...]
     partition_epoch: int
     alive: tuple[Member, ...]
+    replicas: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         isr = ", ".join(self.isr)
+        of = f" of {{{', '.join(self.replicas)}}}" if self.replicas else ""
         return (
-            f"Metadata {self.version}(leader {self.leader or 'none'}, epoch {self.leader_epoch}, in sync {{{isr}}} "
+            f"Metadata {self.version}(leader {self.leader or 'none'}, epoch {self.leader_epoch}, in sync {{{isr}}}{of} "
             f"by partition epoch {self.partition_epoch}, alive {members(self.alive)})"
         )
 
