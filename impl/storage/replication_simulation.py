@@ -303,6 +303,8 @@ class ReassigningWatch(Watch):
         self.in_sync = {*BROKERS}
         self.observer.isr = BROKERS
         self.goal: frozenset[str] = frozenset(BROKERS)
+        self.before = self.goal
+        """the replicas, before the controller's last step"""
         self.goes_on = False
         self.leader = NOBODY
         self.happened = dict.fromkeys(REASSIGNED, 0)
@@ -328,8 +330,8 @@ class ReassigningWatch(Watch):
         replicas, goes_on = frozenset(controller.replicas), controller.is_reassigning
         if asked is not None and asked[0] == "reassign" and controller.leader_epoch > 0:
             self.goal = frozenset(asked[1])
-            self.happened["reassignments begun"] += 1
-            self.goes_on = True
+            self.goes_on = self.goes_on or self.goal != self.before
+            self.happened["reassignments begun"] += self.goal != self.before
         if asked == ["cancel"] and self.goes_on and not goes_on:
             self.happened["reassignments cancelled"] += 1
             self.goal, self.goes_on = replicas, False
@@ -343,7 +345,7 @@ class ReassigningWatch(Watch):
             if replicas != self.goal or {*controller.isr} != self.goal:
                 is_so = f"replicas are {', '.join(controller.replicas)}, in sync {', '.join(controller.isr)}"
                 return Violation(TARGET, f"{is_so}; the target was {', '.join(sorted(self.goal))}")
-        self.leader = controller.leader
+        self.leader, self.before = controller.leader, replicas
         return None
 
     def _enough(self, leader: Any) -> Violation | None:

@@ -40,7 +40,7 @@ class KeepsEligible(EligibleController):
 
 # ---- brokers
 class CommitsAlone(EligibleBroker):
-    """The high watermark rises with too few in sync: RPN-20."""
+    """The high watermark rises with too few in sync: RPN-20. (KAFKA-15583)"""
 
     def raise_high_watermark(self) -> None:
         wanted, self.config = self.config, self.config._replace(min_in_sync=1)

@@ -4,13 +4,11 @@ in replication_faults.py and eligible_faults.py; replication_bugs.py has all of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from kafkaspec.impl.storage.log import UnifiedLog
 from kafkaspec.impl.storage.replication_parts.broker import FETCH_MS, Alteration, Broker, Follower
 from kafkaspec.impl.storage.replication_parts.controller import Controller
-from kafkaspec.impl.storage.replication_parts.eligible import EligibleBroker, EligibleController
 from kafkaspec.impl.storage.replication_parts.messages import (
     FENCED_EPOCH,
     INVALID_VERSION,
@@ -23,15 +21,17 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     FetchResponse,
     PartitionRecord,
 )
-from kafkaspec.impl.storage.replication_simulation import cluster, eligible_cluster
+from kafkaspec.impl.storage.replication_simulation import AT_REST, FENCED, cluster
 from kafkaspec.simulate.scenario import SetTimer
+from kafkaspec.simulate.world import NODE_FAILED
+from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED
 from tests.storage import log_mutants
 from tests.storage.replication_faults import Fault
 
 
 # ---- the controller
 class FencesFromOneState(Controller):
-    """Brokers that fall silent together leave those in sync by one state: the last change takes back the others."""
+    """Brokers that fall silent together are fenced by one state: the last takes back the others. (KAFKA-13173)"""
 
     def _fence_silent(self) -> None:
         before, leader = self.isr, self.leader
@@ -47,7 +47,7 @@ class FencesFromOneState(Controller):
 
 
 class TakesFenced(Controller):
-    """Who is fenced is taken into those in sync."""
+    """Who is fenced is taken into those in sync. (KAFKA-13916)"""
 
     def wrong(self, source: str, body: AlterPartitionRequest) -> str:
         if source != self.leader or body.leader_epoch != self.leader_epoch:
@@ -60,42 +60,6 @@ class ProposesFenced(Broker):
 
     def is_eligible(self, broker: str, known: Follower) -> bool:
         return True
-
-
-class BumpsNoEpoch(EligibleController):
-    """No fault: a follower that fails leaves those in sync in the same leader epoch, as since metadata version 3.6."""
-
-    def _remove(self, broker: str, unclean: str = NOBODY) -> None:
-        leader, epoch = self.leader, self.leader_epoch
-        super()._remove(broker, unclean)
-        if leader not in (broker, NOBODY):
-            self.leader_epoch = epoch
-
-
-class TakesAnyLife(BumpsNoEpoch):
-    """What a follower had in its last life counts in this one: in sync are brokers, and not a life of theirs."""
-
-    def wrong(self, source: str, body: AlterPartitionRequest) -> str:
-        alive = (m._replace(epoch=self.brokers[m.broker].epoch) for m in body.isr)
-        return super().wrong(source, body._replace(isr=tuple(alive)))
-
-
-class CountsAnyLife(EligibleBroker):
-    """The leader's half of that."""
-
-    def is_eligible(self, broker: str, known: Follower) -> bool:
-        return broker in self.alive
-
-    def note(self, known: Follower, body: FetchRequest) -> None:
-        reached = known.log_end
-        super().note(known, body)
-        known.log_end = max(reached, known.log_end)
-
-    def take_metadata(self, source: str, body: PartitionRecord) -> None:
-        super().take_metadata(source, body)
-        if self.leads:
-            for broker, known in self.followers.items():
-                self.expand(broker, known)
 
 
 class WritesNoOps(Controller):
@@ -122,14 +86,14 @@ class WritesNoOps(Controller):
 
 
 class WantsTheNewest(WritesNoOps):
-    """A broker is unfenced once it has heard of all that the metadata has."""
+    """A broker is unfenced once it has heard of all that the metadata has. (KAFKA-13959)"""
 
     def wanted(self, registered: int) -> int:
         return self.version
 
 
 class RegistersAgain(Controller):
-    """A registration that comes twice is two: the broker is fenced, and gets another epoch."""
+    """A registration that comes twice is two: the broker is fenced, and gets another epoch. (KAFKA-16952)"""
 
     def _register(self, broker: str, body: BrokerRegistrationRequest) -> None:
         known = self.brokers.get(broker)
@@ -139,7 +103,7 @@ class RegistersAgain(Controller):
 
 
 class RegistersAndLeavesIt(Controller):
-    """A broker that starts again before its session has ended is fenced, and leads and is in sync as before."""
+    """A broker that starts again before its session has ended is fenced, and leads as before. (KAFKA-18106)"""
 
     def _restarted(self, broker: str, *, clean: bool) -> None:
         """Nothing."""
@@ -147,7 +111,7 @@ class RegistersAndLeavesIt(Controller):
 
 # ---- followers
 class EndWithoutItsEpoch(Broker):
-    """The answer says where the log ends an epoch, and not which one that is."""
+    """The answer says where the log ends an epoch, and not which one that is. (KAFKA-6361)"""
 
     def diverging(self, body: FetchRequest) -> tuple[int, int] | None:
         if body.last_fetched_epoch < 0:
@@ -162,7 +126,7 @@ class EndWithoutItsEpoch(Broker):
 
 
 class SkipsForTheSameLeader(Broker):
-    """A follower whose leader is the one of before does not ask whether the logs are one, though it missed a term."""
+    """A follower that missed a term does not compare logs, for the leader is the one of before. (KAFKA-7164)"""
 
     skips = False
 
@@ -179,7 +143,7 @@ class SkipsForTheSameLeader(Broker):
 
 
 class TakesTheMarkFirst(Broker):
-    """A follower takes over the high watermark of an answer that says where to truncate, and then truncates."""
+    """A follower takes over the high watermark of an answer that tells it to truncate. (KAFKA-14704)"""
 
     later: tuple[int, int] | None = None
 
@@ -208,7 +172,7 @@ class TakesTheMarkFirst(Broker):
 
 
 class ForgetsTheLastEpoch(Broker):
-    """Behind an empty answer a fetch names no epoch: the leader does not look whether the logs are one."""
+    """Behind an empty answer a fetch names no epoch, and the leader compares no logs. (KAFKA-15510)"""
 
     empty = False
 
@@ -221,7 +185,7 @@ class ForgetsTheLastEpoch(Broker):
 
 
 class TruncatesWhatIsNotFetched(Broker):
-    """An answer that says where to truncate counts, though the broker does not fetch any more."""
+    """An answer that says where to truncate counts, though the broker does not fetch any more. (KAFKA-13207)"""
 
     def take_records(self, source: str, body: FetchResponse) -> None:
         if body.error == NONE and body.diverging is not None and self.leads:
@@ -231,7 +195,7 @@ class TruncatesWhatIsNotFetched(Broker):
 
 # ---- leaders
 class DiscardsEqualVersions(Broker):
-    """An answer to AlterPartition with the version that the leader has already leaves the change pending."""
+    """An answer to AlterPartition with the version that the leader has leaves the change pending. (KAFKA-12751)"""
 
     def take_metadata(self, source: str, body: PartitionRecord) -> None:
         pending, epoch = self.pending, self.leader_epoch
@@ -250,41 +214,36 @@ def _log(**methods: Any) -> type[UnifiedLog]:
 
 LeavesNoTrace = _with(
     _log(assign_epoch_start_offset=log_mutants._no_trace_of_a_leader),
-    "A leader that writes nothing leaves no trace in the leader epochs.",
+    "A leader that writes nothing leaves no trace in the leader epochs. (KAFKA-7415)",
 )
 SnapshotOfTheFuture = _with(
     _log(_append=log_mutants._snapshot_of_the_future),
-    "The producer snapshot of a roll has the batch that is to come.",
+    "The producer snapshot of a roll has the batch that is to come. (KAFKA-6683)",
 )
 
 
-def _of(name: str, first: int, rule: str, of: Callable[..., Any] = cluster, **parts: Any) -> Fault:
+def _of(name: str, first: int, rule: str, **parts: Any) -> Fault:
     """The title of a fault is the first sentence of its class."""
     doc = next(p.__doc__ for p in parts.values())
-    where = "replication:" if of is cluster else "replication:ELIGIBLE:"
-    return Fault(of(where + name, doc.splitlines()[0], **parts), "mixed", first, rule)
+    return Fault(cluster(f"replication:{name}", doc.splitlines()[0], **parts), "mixed", first, rule)
 
 
 ALL = (
-    _of("fences_from_one_state", 0, "", controller=FencesFromOneState),
-    _of("takes_fenced", 0, "", broker=ProposesFenced, controller=TakesFenced),
-    _of("takes_any_life", 0, "", eligible_cluster, controller=TakesAnyLife, broker=CountsAnyLife),
-    _of("wants_the_newest", 0, "", controller=WantsTheNewest),
-    _of("registers_again", 0, "", controller=RegistersAgain),
-    _of("registers_and_leaves_it", 0, "", controller=RegistersAndLeavesIt),
-    _of("end_without_its_epoch", 0, "", broker=EndWithoutItsEpoch),
-    _of("skips_for_the_same_leader", 0, "", broker=SkipsForTheSameLeader),
-    _of("takes_the_mark_first", 0, "", broker=TakesTheMarkFirst),
-    _of("forgets_the_last_epoch", 0, "", broker=ForgetsTheLastEpoch),
-    _of("truncates_what_is_not_fetched", 0, "", broker=TruncatesWhatIsNotFetched),
-    _of("discards_equal_versions", 0, "", broker=DiscardsEqualVersions),
-    _of("leaves_no_trace", 0, "", broker=LeavesNoTrace),
-    _of("snapshot_of_the_future", 0, "", broker=SnapshotOfTheFuture),
+    _of("fences_from_one_state", 19, FENCED, controller=FencesFromOneState),
+    _of("takes_fenced", 0, FENCED, broker=ProposesFenced, controller=TakesFenced),
+    _of("wants_the_newest", 0, AT_REST, controller=WantsTheNewest),
+    _of("registers_again", 8, AT_REST, controller=RegistersAgain),
+    _of("registers_and_leaves_it", 2, FENCED, controller=RegistersAndLeavesIt),
+    _of("end_without_its_epoch", 1, "RPN-12", broker=EndWithoutItsEpoch),
+    _of("skips_for_the_same_leader", 14, "RPN-14", broker=SkipsForTheSameLeader),
+    _of("takes_the_mark_first", 6, "RPN-12", broker=TakesTheMarkFirst),
+    _of("forgets_the_last_epoch", 1, NODE_FAILED, broker=ForgetsTheLastEpoch),
+    _of("truncates_what_is_not_fetched", 2, "RPN-14", broker=TruncatesWhatIsNotFetched),
+    _of("discards_equal_versions", 0, AT_REST, broker=DiscardsEqualVersions),
+    _of("leaves_no_trace", 0, "RPN-14", broker=LeavesNoTrace),
+    _of("snapshot_of_the_future", 1, ACKNOWLEDGED, broker=SnapshotOfTheFuture),
 )
 FAULTS = {f.scenario.name.rpartition(":")[2]: f for f in ALL}
-SOUND = (
-    cluster("replication:no_ops", "a busy metadata log", controller=WritesNoOps),
-    eligible_cluster("replication:ELIGIBLE:no_bump", "failures without a new leader epoch", controller=BumpsNoEpoch),
-)
-"""What two of the faults stand on, without the fault."""
+SOUND = cluster("replication:no_ops", "a busy metadata log", controller=WritesNoOps)
+"""What `wants_the_newest` stands on, without its fault."""
 globals().update({name: fault.scenario for name, fault in FAULTS.items()})

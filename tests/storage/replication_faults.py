@@ -28,7 +28,7 @@ from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, ONCE
 
 # ---- the controller
 class ElectsAnybody(Controller):
-    """An unclean election: RPN-1."""
+    """An unclean election: RPN-1. (KAFKA-13162)"""
 
     def candidates(self) -> list[str]:
         return super().candidates() or [b for b in self.replicas if self._is_alive(b)]
@@ -48,7 +48,7 @@ class TakesFromAnyLeader(Controller):
 
 # ---- followers
 class TruncatesToHighWatermark(Broker):
-    """Before KIP-101: RPN-4."""
+    """A follower truncates to its high watermark: RPN-4. (before KIP-101)"""
 
     def become_follower(self) -> None:
         self.cut(self.high_watermark)
