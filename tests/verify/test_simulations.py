@@ -28,7 +28,7 @@ def test_sound_ones_are_tested() -> None:
     assert found[0].detail.startswith("6 seeds, ")
     assert "never" not in found[0].detail
     steps = sum(r.work[budget.STEPS] for r in found)
-    assert 20_000 < steps < budget.LIMITS[budget.STEPS]
+    assert 20_000 < steps < budget.limits("replication")[budget.STEPS]
 
 
 def test_a_fault_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
