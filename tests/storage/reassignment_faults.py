@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkaspec.impl.storage.replication_parts.messages import NONE, PartitionRecord
+from kafkaspec.impl.storage.replication_parts.messages import PartitionRecord
 from kafkaspec.impl.storage.replication_parts.reassignment import ReassigningBroker, ReassigningController
 from kafkaspec.impl.storage.replication_simulation import AT_REST, ENOUGH, REPLICAS, TARGET, reassigning_cluster
 from kafkaspec.simulate.choices import Schedule
@@ -104,14 +104,8 @@ class CountsTheRemoved(ReassigningBroker):
 class CommitsWithTooFew(ReassigningBroker):
     """The high watermark rises with fewer than min.insync.replicas in sync."""
 
-    def raise_high_watermark(self) -> None:
-        wanted, self.config = self.config, self.config._replace(min_in_sync=1)
-        super().raise_high_watermark()
-        self.config = wanted
-
-    def unable(self, leader_epoch: int) -> str:
-        error = self.wrong_epoch(leader_epoch)
-        return "" if error == NONE else error
+    def are_enough(self, isr: Any) -> bool:
+        return True
 
 
 class FetchesOn(ReassigningBroker):
