@@ -11,13 +11,27 @@ import json
 
 from kafkaspec.simulate import RandomChoices, run
 from kafkaspec.simulate.choices import Schedule
-from tests.storage import eligible_faults, last_stable_faults, replication_faults
+from tests.storage import (
+    acks_faults,
+    eligible_faults,
+    historic_faults,
+    last_stable_faults,
+    reassignment_faults,
+    replication_faults,
+)
 from tests.storage.replication_faults import Fault
 
 SCHEDULES: tuple[Schedule, ...] = ("uniform", "swarm", "priority")
 FAULTS: dict[str, Fault] = {
     f.scenario.name: f
-    for module in (replication_faults, eligible_faults, last_stable_faults)
+    for module in (
+        replication_faults,
+        eligible_faults,
+        last_stable_faults,
+        historic_faults,
+        reassignment_faults,
+        acks_faults,
+    )
     for f in module.FAULTS.values()
 }
 

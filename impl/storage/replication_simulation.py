@@ -32,8 +32,9 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     PartitionRecord,
     ProduceResponse,
 )
+from kafkaspec.impl.storage.replication_parts.reassignment import ReassigningBroker, ReassigningController
 from kafkaspec.impl.storage.segment import Header, headers
-from kafkaspec.simulate.scenario import Clock, Crash, Faults, Message, Node, Scenario, Send, Step, Timer, Violation
+from kafkaspec.simulate.scenario import Ask, Clock, Crash, Faults, Message, Node, Scenario, Send, Step, Timer, Violation
 from kafkaspec.spec.storage import replicas
 from kafkaspec.spec.storage.replication_parts.observer import Observer, Record
 
@@ -41,6 +42,8 @@ BROKERS, CONTROLLER, PRODUCERS, CONSUMER = ("b1", "b2", "b3"), "k", ("p1", "p2")
 SESSION_MS = 350
 AT_REST = "at rest"
 """the rule of the end: everything written is committed, acknowledged and read (RPN-19)"""
+FENCED = "who is fenced neither leads nor joins those in sync"
+"""the controller's rule: KIP-841"""
 LOG = LogConfig(segment_bytes=800, flush_messages=1, index_interval_bytes=300, segment_index_bytes=4096)
 """Every append is flushed before it counts: in-sync replicas alone do not hold when the power fails everywhere."""
 
@@ -60,17 +63,20 @@ class Watch:
 
     producers: tuple[str, ...] = PRODUCERS
     consumers: tuple[str, ...] = (CONSUMER,)
+    brokers: tuple[str, ...] = BROKERS
 
     def __init__(self) -> None:
         self.observer = self.watching()
         self.seen: dict[str, tuple[int, int, int]] = {}
         """of each broker that is up: the end of its log, its last segment and the position in that one's file"""
         self.partition_epoch = 0
+        self.in_sync: set[str] = {*self.brokers}
+        """those that the controller had in sync last"""
         self.rolls = 0
 
     def watching(self) -> Observer:
         """Who is shown it."""
-        return Observer(BROKERS)
+        return Observer(self.brokers)
 
     def logged(self, log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[Sequence[Any]]:
         """The records of each batch of a log, from a position of a segment on."""
@@ -78,7 +84,7 @@ class Watch:
 
     def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
         name, event = step.node, step.event
-        if name in BROKERS:
+        if name in self.brokers:
             if type(event) is Crash:
                 self.seen.pop(name, None)
                 self.observer.follows(name)
@@ -87,9 +93,11 @@ class Watch:
             return self._broker(name, broker) if broker is not None else None
         if name == CONTROLLER:
             controller = nodes[name]
-            if controller.partition_epoch != self.partition_epoch:
+            found = self._fenced(controller)
+            if found is None and controller.partition_epoch != self.partition_epoch:
                 self.partition_epoch = controller.partition_epoch
                 return self.observer.are_in_sync(self.candidates(controller))
+            return found
         elif name in self.consumers:
             return self._consumer(name, nodes[name])
         elif name in self.producers and type(event) is Message and type(event.body) is ProduceResponse:
@@ -100,6 +108,18 @@ class Watch:
         """Who may be elected, and so must have what is committed."""
         found: Sequence[str] = controller.isr
         return found
+
+    def _fenced(self, controller: Any) -> Violation | None:
+        """A broker that is fenced, and leads or has joined those in sync."""
+        known, leader = controller.brokers, controller.leader
+        if leader in known and known[leader].fenced:
+            return Violation(FENCED, f"{leader} leads")
+        joined = {*controller.isr} - self.in_sync
+        self.in_sync = {*controller.isr}
+        for b in sorted(joined):
+            if b in known and known[b].fenced:
+                return Violation(FENCED, f"{b} is in sync again")
+        return None
 
     def _broker(self, name: str, broker: Broker) -> Violation | None:
         o, log = self.observer, broker.log
@@ -155,6 +175,10 @@ class Watch:
     def counts(self) -> Mapping[str, int]:
         return self.observer.counted | {"segments rolled": self.rolls}
 
+    def replicas(self, controller: Any) -> Sequence[str]:
+        """Who has a replica at the end."""
+        return self.brokers
+
     def waiting(self, nodes: Mapping[str, Any]) -> str:
         """What clients wait for yet; "" if for nothing."""
         waiting = {p: len(nodes[p].waiting) for p in self.producers if nodes[p].waiting}
@@ -163,21 +187,22 @@ class Watch:
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         """RPN-19, RPL-3."""
         o, controller = self.observer, nodes[CONTROLLER]
+        brokers = self.replicas(controller)
         if controller.leader == NOBODY:
             return Violation(AT_REST, "nobody leads")
-        if len(controller.isr) < len(BROKERS):
+        if len(controller.isr) < len(brokers):
             return Violation(AT_REST, f"in sync are {', '.join(controller.isr)} alone")
         waiting = self.waiting(nodes)
         if waiting:
             return Violation(AT_REST, waiting)
-        if any(len(r.log) != len(o.committed) for r in o.replicas.values()):
-            ends = {n: len(r.log) for n, r in o.replicas.items()}
+        ends = {b: len(o.replicas[b].log) for b in brokers}
+        if any(end != len(o.committed) for end in ends.values()):
             return Violation(AT_REST, f"{len(o.committed)} records are committed, the logs end at {ends}")
         least = min(o.position.get(c, 0) for c in self.consumers)
         if least < len(o.committed):
             return Violation(AT_REST, f"{len(o.committed)} records are committed, {least} read")
-        logs = {b: _at_rest(nodes[b]) for b in BROKERS}
-        first, *others = BROKERS
+        logs = {b: _at_rest(nodes[b]) for b in brokers}
+        first, *others = brokers
         for b in others:
             found = replicas.first_difference(logs[first], logs[b])
             if found is not None:
@@ -257,6 +282,91 @@ class EligibleWatch(Watch):
         return None if self.is_over else super().settled(nodes)
 
 
+FIVE = (*BROKERS, "b4", "b5")
+TARGET = "when a reassignment ends, the replicas are its target, and all of them are in sync"
+REPLICAS = "who leads or is in sync is a replica"
+ENOUGH = "what is committed is on at least min.insync.replicas of the replicas that the leader was told"
+"""the rules of a reassignment: KIP-455"""
+REASSIGNED = (
+    "reassignments begun", "reassignments completed", "reassignments cancelled", "the leader was not in the target",
+)  # fmt: skip
+
+
+class ReassigningWatch(Watch):
+    """Shows the spec the replicas too, and looks at how a reassignment ends. It knows the target from who asked for
+    it."""
+
+    brokers = FIVE
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_sync = {*BROKERS}
+        self.observer.isr = BROKERS
+        self.goal: frozenset[str] = frozenset(BROKERS)
+        self.before = self.goal
+        """the replicas, before the controller's last step"""
+        self.goes_on = False
+        self.leader = NOBODY
+        self.happened = dict.fromkeys(REASSIGNED, 0)
+
+    def replicas(self, controller: Any) -> Sequence[str]:
+        found: Sequence[str] = controller.replicas
+        return found
+
+    def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
+        name = step.node
+        committed = len(self.observer.committed)
+        if name == CONTROLLER:
+            found = self._reassigned(step.event, nodes[name])
+            if found is not None:
+                return found
+        found = super().observe(step, nodes)
+        if found is None and name in self.brokers and len(self.observer.committed) > committed:
+            return self._enough(nodes[name])
+        return found
+
+    def _reassigned(self, event: Any, controller: Any) -> Violation | None:
+        asked = event.what if type(event) is Ask else None
+        replicas, goes_on = frozenset(controller.replicas), controller.is_reassigning
+        if asked is not None and asked[0] == "reassign" and controller.leader_epoch > 0:
+            self.goal = frozenset(asked[1])
+            self.goes_on = self.goes_on or self.goal != self.before
+            self.happened["reassignments begun"] += self.goal != self.before
+        if asked == ["cancel"] and self.goes_on and not goes_on:
+            self.happened["reassignments cancelled"] += 1
+            self.goal, self.goes_on = replicas, False
+        outside = {*controller.isr, controller.leader} - replicas - {NOBODY}
+        if outside:
+            return Violation(REPLICAS, f"{', '.join(sorted(outside))}; replicas are {', '.join(sorted(replicas))}")
+        if self.goes_on and not goes_on:
+            self.goes_on = False
+            self.happened["reassignments completed"] += 1
+            self.happened["the leader was not in the target"] += self.leader not in {*self.goal, NOBODY}
+            if replicas != self.goal or {*controller.isr} != self.goal:
+                is_so = f"replicas are {', '.join(controller.replicas)}, in sync {', '.join(controller.isr)}"
+                return Violation(TARGET, f"{is_so}; the target was {', '.join(sorted(self.goal))}")
+        self.leader, self.before = controller.leader, replicas
+        return None
+
+    def _enough(self, leader: Any) -> Violation | None:
+        """Of what a leader has committed in this step."""
+        replicas, wanted = leader.metadata.replicas, leader.config.min_in_sync
+        has = [b for b in replicas if self.observer.replicas[b].agreed >= len(self.observer.committed)]
+        if len(has) >= wanted:
+            return None
+        return Violation(ENOUGH, f"{len(has)} of {', '.join(replicas)} have it, {wanted} are wanted")
+
+    def counts(self) -> Mapping[str, int]:
+        return {**super().counts(), **self.happened}
+
+    def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
+        controller = nodes[CONTROLLER]
+        if controller.is_reassigning:
+            adding, removing = ", ".join(controller.adding), ", ".join(controller.removing)
+            return Violation(AT_REST, f"a reassignment does not end: adding {adding}, removing {removing}")
+        return super().settled(nodes)
+
+
 ELIGIBILITY = (
     "replicas became eligible", "elections of an eligible replica", "elections of the last leader", "clean restarts",
 )  # fmt: skip
@@ -306,19 +416,20 @@ def cluster(
     log: LogConfig = LOG,
     watch: type[Watch] = Watch,
     workload: Mapping[str, Callable[[Random], tuple[str, Any]]] | None = None,
+    brokers: tuple[str, ...] = BROKERS,
     **more: Any,
 ) -> Scenario:
     """The scenario, with these classes for its nodes: a test puts a faulty one in."""
-    config = Config(BROKERS, CONTROLLER, log)
+    config = Config(brokers, CONTROLLER, log)
 
     def boot(node: str, disk: Any, clock: Clock) -> Node:
-        if node in BROKERS:
+        if node in brokers:
             return broker(node, disk, clock, config)
         if node == CONTROLLER:
-            return controller(node, BROKERS, clock, SESSION_MS)
+            return controller(node, brokers, clock, SESSION_MS)
         if node == CONSUMER:
-            return consumer(node, BROKERS, clock)
-        return producer(node, BROKERS, clock, 1 + PRODUCERS.index(node))
+            return consumer(node, brokers, clock)
+        return producer(node, brokers, clock, 1 + PRODUCERS.index(node))
 
     def watches() -> Sequence[Watch]:
         return [watch()]
@@ -326,12 +437,12 @@ def cluster(
     return Scenario(
         name,
         title,
-        (CONTROLLER, *BROKERS, *PRODUCERS, CONSUMER),
+        (CONTROLLER, *brokers, *PRODUCERS, CONSUMER),
         boot,
-        lambda node: disk() if node in BROKERS else None,
+        lambda node: disk() if node in brokers else None,
         watches,
         workload or {"produce": _produce, "elect": _elect},
-        mortal=BROKERS,
+        mortal=brokers,
         crashes=Crashed,
         is_routine=is_routine,
         **more,
@@ -356,6 +467,31 @@ def eligible_cluster(
     return cluster(name, title, **{**given, **parts})
 
 
+def _elect_or_reassign(rng: Random) -> tuple[str, Any]:
+    """Three of the five, in any order, leader or not; now and then the way back."""
+    x = rng.random()
+    if x < 0.05:
+        return CONTROLLER, ["cancel"]
+    if x < 0.25:
+        left = [*FIVE]
+        return CONTROLLER, ["reassign", [left.pop(int(rng.random() * len(left))) for _ in range(3)]]
+    return _elect(rng)
+
+
+def reassigning_cluster(
+    name: str = "replication:REASSIGNING",
+    title: str = "five brokers, of which three have a replica, and which three changes (KIP-455)",
+    **parts: Any,
+) -> Scenario:
+    """KIP-455."""
+    given: dict[str, Any] = {
+        "broker": ReassigningBroker, "controller": ReassigningController, "watch": ReassigningWatch, "brokers": FIVE,
+        "workload": {"produce": _produce, "elect": _elect_or_reassign},
+    }  # fmt: skip
+    return cluster(name, title, **{**given, **parts})
+
+
 UNFLUSHED = replace(LOG, flush_messages=2**63 - 1)
 SCENARIO = cluster()
 ELIGIBLE = eligible_cluster()
+REASSIGNING = reassigning_cluster()

@@ -7,7 +7,6 @@ from typing import Any
 
 from kafkaspec.impl.management.checkpoints import replace_file
 from kafkaspec.impl.storage.replication_parts.eligible import SHUT_DOWN, EligibleBroker, EligibleController
-from kafkaspec.impl.storage.replication_parts.messages import NONE
 from kafkaspec.impl.storage.replication_simulation import eligible_cluster
 from kafkaspec.simulate.choices import Schedule
 from tests.storage.replication_faults import Fault
@@ -40,16 +39,10 @@ class KeepsEligible(EligibleController):
 
 # ---- brokers
 class CommitsAlone(EligibleBroker):
-    """The high watermark rises with too few in sync: RPN-20."""
+    """The high watermark rises with too few in sync: RPN-20. (KAFKA-15583)"""
 
-    def raise_high_watermark(self) -> None:
-        wanted, self.config = self.config, self.config._replace(min_in_sync=1)
-        super().raise_high_watermark()
-        self.config = wanted
-
-    def unable(self, leader_epoch: int) -> str:
-        error = self.wrong_epoch(leader_epoch)
-        return "" if error == NONE else error
+    def are_enough(self, isr: Any) -> bool:
+        return True
 
 
 class SaysItWasClean(EligibleBroker):

@@ -18,7 +18,7 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     FetchResponse,
     PartitionRecord,
 )
-from kafkaspec.impl.storage.replication_simulation import AT_REST, LOG, cluster
+from kafkaspec.impl.storage.replication_simulation import AT_REST, FENCED, LOG, cluster
 from kafkaspec.impl.storage.segment import headers
 from kafkaspec.simulate.choices import Schedule
 from kafkaspec.simulate.scenario import Scenario, SetTimer
@@ -28,7 +28,7 @@ from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, ONCE
 
 # ---- the controller
 class ElectsAnybody(Controller):
-    """An unclean election: RPN-1."""
+    """An unclean election: RPN-1. (KAFKA-13162)"""
 
     def candidates(self) -> list[str]:
         return super().candidates() or [b for b in self.replicas if self._is_alive(b)]
@@ -40,7 +40,7 @@ class ElectsAnybody(Controller):
 
 
 class TakesFromAnyLeader(Controller):
-    """It changes those in sync for a leader that was deposed: RPN-10. (KIP-497)"""
+    """It takes any change of those in sync, also from a leader that was deposed: RPN-10. (KIP-497)"""
 
     def wrong(self, source: str, body: AlterPartitionRequest) -> str:
         return NONE
@@ -48,7 +48,7 @@ class TakesFromAnyLeader(Controller):
 
 # ---- followers
 class TruncatesToHighWatermark(Broker):
-    """Before KIP-101: RPN-4."""
+    """A follower truncates to its high watermark: RPN-4. (before KIP-101)"""
 
     def become_follower(self) -> None:
         self.cut(self.high_watermark)
@@ -230,7 +230,7 @@ FAULTS = {
     f.scenario.name.partition(":")[2]: f
     for f in (
         _of("elects_anybody", "swarm", 5, "RPN-14", controller=ElectsAnybody),
-        _of("takes_from_any_leader", "mixed", 23, AT_REST, controller=TakesFromAnyLeader),
+        _of("takes_from_any_leader", "mixed", 9, FENCED, controller=TakesFromAnyLeader),
         _of("truncates_to_high_watermark", "mixed", 0, "RPN-14", broker=TruncatesToHighWatermark),
         _of("acknowledges_first", "mixed", 0, "RPN-9", broker=AcknowledgesFirst),
         _of("never_truncates", "mixed", 0, NODE_FAILED, broker=NeverTruncates),

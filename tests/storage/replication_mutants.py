@@ -586,7 +586,11 @@ MUTANTS = [
     ),
     of_model("gives up waiting", "RPN-21", "what the controller took is forgotten", _gives_up_waiting),
     of_model(
-        "looks at no minimum", "RPN-20 RPN-25 RPN-26", "commits with too few in sync", _looks_at_no_minimum, "KIP-966"
+        "looks at no minimum",
+        "RPN-20 RPN-25 RPN-26",
+        "commits with too few in sync",
+        _looks_at_no_minimum,
+        "KAFKA-15583",
     ),
     of_model("acknowledges what it has", "RPN-26", "before anybody else has it", _acknowledges_what_it_has),
     of_model(
@@ -608,6 +612,7 @@ MUTANTS = [
         "RPN-22 RPN-25",
         "when a leader changes those in sync",
         _forgets_who_is_eligible,
+        "pull request 20716",
     ),
     of_model("the last known first", "RPN-24", "though another one is eligible", _the_last_known_first),
     of_model(

@@ -24,6 +24,7 @@ from kafkaspec.models.storage.replication import (
     KIP_279,
     KIP_320,
     KIP_966,
+    MIN,
     MODELS,
     TO_HIGH_WATERMARK,
     AsyncIsr,
@@ -32,7 +33,10 @@ from kafkaspec.models.storage.replication import (
     Eligible,
     Fetching,
     Generations,
+    L,
     Offset,
+    R,
+    Record,
     Released,
     Replica,
 )
@@ -491,6 +495,49 @@ def test_one_half_of_kip_966_is_not_enough(
     assert steps_to(m, "strong_isr", at) == strong
     assert steps_to(m, "no_committed_record_is_lost", at) == committed
     assert steps_to(m, "no_acknowledged_record_is_lost", at) == acknowledged
+
+
+class AllAsk(Eligible):
+    """Every producer asks for acks=all: a leader that knows fewer than `MIN` in sync refuses (NOT_ENOUGH_REPLICAS)."""
+
+    @action("RPN-8", who="leader")
+    def write(s, r: Replica) -> None:
+        require(s.leader[r] == r, len(s.log[r]) < L, s.written < R, len(s.known_isr[r]) >= MIN)
+        s.next.log[r] = s.log[r] + [Record(number=s.written + 1, epoch=s.epoch[r])]
+        s.next.written = s.written + 1
+
+
+class NoneAfterAppend(AllAsk):
+    @invariant("RPN-26")
+    def committed_is_acknowledged(s) -> bool:
+        """No producer is told NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+        return len(s.committed) <= s.acked
+
+
+@pytest.mark.clause("RPN-26")
+def test_a_refusal_leaves_no_state_of_its_own() -> None:
+    """It is no step. With producers that all ask for acks=all there are fewer states than without it."""
+    sizes = {"Replica": 2, "L": 2, "R": 2, "E": 3, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False}
+    bare = replace(load(AllAsk), lemmas={}, witnesses={}, leads_to={})
+    found = explore(bare, sizes, deadlock=True, ghosts=True)
+    assert (found.outcome, found.distinct) == ("complete", 23_757)
+    (pinned,) = (e for e in MODELS if e.name == "Eligible" and e.sizes == sizes)
+    assert found.distinct < pinned.distinct
+
+
+@pytest.mark.clause("RPN-26")
+@pytest.mark.parametrize(
+    ("eligible", "strict", "committed", "acknowledged", "after_append"),
+    [(False, False, 7, 8, 6), (False, True, 8, 8, None), (True, False, 6, None, 6), (True, True, None, None, None)],
+)
+def test_a_refusal_alone_does_not_keep_a_record(
+    eligible: bool, strict: bool, committed: int | None, acknowledged: int | None, after_append: int | None
+) -> None:
+    """And once the high watermark waits, no producer is told of too few after the append."""
+    at = {**TWO, **KIP_320, "ELR": eligible, "STRICT": strict}
+    assert steps_to(load(AllAsk), "no_committed_record_is_lost", at) == committed
+    assert steps_to(load(AllAsk), "no_acknowledged_record_is_lost", at) == acknowledged
+    assert steps_to(load(NoneAfterAppend), "committed_is_acknowledged", at) == after_append
 
 
 class Kept(Eligible):

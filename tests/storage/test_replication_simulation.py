@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafkaspec.impl.storage.replication_parts.broker import MOST_REQUESTS, Broker
-from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, SCENARIO, Watch, cluster
+from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, FENCED, SCENARIO, Watch, cluster
 from kafkaspec.simulate import Choices, RandomChoices, Run, run, shrunk
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import Schedule
@@ -261,7 +261,7 @@ def test_a_consumer_is_told_no_lower_high_watermark_in_an_epoch() -> None:
 def test_the_page_tells_of_every_fault() -> None:
     """With its schedule, its first seed and its rule, in the order of the faults."""
     page = (ROOT / "docs" / "engines" / "simulate.md").read_text("utf-8")
-    names = {ACKNOWLEDGED: "acks=all", ONCE: "idempotence"}
+    names = {ACKNOWLEDGED: "acks=all", ONCE: "idempotence", FENCED: "fenced"}
     rows = re.findall(r"^\| [^|]+ \| (uniform|swarm|priority|mixed) \| (\d+) \| ([^|]+) \|$", page, re.MULTILINE)
     wanted = [(f.schedule, str(f.first), names.get(f.rule, f.rule)) for f in FAULTS.values()]
     assert rows == wanted

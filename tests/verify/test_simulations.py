@@ -22,12 +22,13 @@ def test_sound_ones_are_tested() -> None:
     assert [(r.what, r.word, r.ok) for r in found] == [
         ("simulation replication", "tested", True),
         ("simulation replication:ELIGIBLE", "tested", True),
+        ("simulation replication:REASSIGNING", "tested", True),
     ]
-    assert [r.work.keys() for r in found] == [{budget.STEPS}] * 2
+    assert [r.work.keys() for r in found] == [{budget.STEPS}] * 3
     assert found[0].detail.startswith("6 seeds, ")
     assert "never" not in found[0].detail
     steps = sum(r.work[budget.STEPS] for r in found)
-    assert 20_000 < steps < budget.LIMITS[budget.STEPS]
+    assert 20_000 < steps < budget.limits("replication")[budget.STEPS]
 
 
 def test_a_fault_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +36,7 @@ def test_a_fault_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(last_stable_simulation, "SCENARIO", last_stable_faults.FAULTS["drops_nothing"].scenario)
     monkeypatch.setattr(replication_simulation, "ELIGIBLE", eligible_faults.FAULTS["elects_not_eligible"].scenario)
     monkeypatch.setattr(replication_simulation, "SCENARIO", replication_faults.FAULTS["acknowledges_its_own"].scenario)
-    first, second = rows("replication")
+    first, second, _ = rows("replication")
     assert (first.ok, second.ok) == (False, False)
     assert first.why.startswith("seed 0 breaks what is acknowledged is committed: ")
     assert first.again == "kafkaspec simulate replication:acknowledges_its_own --seed 0 --schedule uniform"

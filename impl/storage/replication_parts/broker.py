@@ -10,7 +10,7 @@ KIP-279, KIP-320, KIP-497, KIP-595, KIP-903, KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     NOBODY,
     NONE,
     NOT_ENOUGH,
+    NOT_ENOUGH_AFTER_APPEND,
     NOT_LEADER,
     OUT_OF_ORDER,
     OUT_OF_RANGE,
@@ -373,7 +374,7 @@ class Broker:
 
     def raise_high_watermark(self) -> None:
         """To the least log end of those in sync, and of those about to be. RPN-9, KIP-966."""
-        if len(self.isr) < self.config.min_in_sync:
+        if not self.are_enough(self.isr):
             return
         new, maximal = self.log.log_end, self.maximal_isr
         for name, known in self.followers.items():
@@ -447,7 +448,7 @@ class Broker:
         error = self.wrong_epoch(leader_epoch)
         if error != NONE:
             return error
-        return NOT_ENOUGH if len(self.isr) < self.config.min_in_sync else ""
+        return "" if self.are_enough(self.isr) else NOT_ENOUGH
 
     def produce(self, source: str, body: ProduceRequest) -> str:
         """Append it; why it cannot be, "" if it is."""
@@ -473,13 +474,20 @@ class Broker:
         return last_offset + 1
 
     def complete_produces(self) -> None:
+        """What the high watermark has passed is acknowledged, or refused if the leader counts over too few. RPN-26."""
         waiting = []
         for p in self.produces:
-            if self.high_watermark >= p.required_offset:
+            if self.high_watermark < p.required_offset:
+                waiting.append(p)
+            elif self.are_enough(self.maximal_isr):
                 self.send(p.client, ProduceResponse(p.base_sequence, NONE, p.base_offset, p.correlation))
             else:
-                waiting.append(p)
+                self.send(p.client, ProduceResponse(p.base_sequence, NOT_ENOUGH_AFTER_APPEND, -1, p.correlation))
         self.produces = waiting
+
+    def are_enough(self, isr: Collection[str]) -> bool:
+        """At least min.insync.replicas."""
+        return len(isr) >= self.config.min_in_sync
 
     def tell_leader(self, source: str, _: MetadataRequest) -> None:
         if self.metadata is not None:

@@ -18,10 +18,12 @@ FENCED_EPOCH = "FENCED_LEADER_EPOCH"
 UNKNOWN_EPOCH = "UNKNOWN_LEADER_EPOCH"
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 NOT_ENOUGH = "NOT_ENOUGH_REPLICAS"
+NOT_ENOUGH_AFTER_APPEND = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
 OUT_OF_ORDER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 INELIGIBLE = "INELIGIBLE_REPLICA"
 INVALID_VERSION = "INVALID_UPDATE_VERSION"
 STALE_BROKER = "STALE_BROKER_EPOCH"
+INVALID_REQUEST = "INVALID_REQUEST"
 NOBODY = ""
 """the leader, where there is none"""
 
@@ -65,7 +67,8 @@ class BrokerHeartbeatRequest(NamedTuple):
 
 
 class PartitionRecord(NamedTuple):
-    """The metadata of the partition, of a version; `alive`: the brokers that are not fenced."""
+    """The metadata of the partition, of a version; `alive`: the brokers that are not fenced; `replicas`: where these
+    change."""
 
     version: int
     leader: str
@@ -73,11 +76,13 @@ class PartitionRecord(NamedTuple):
     isr: tuple[str, ...]
     partition_epoch: int
     alive: tuple[Member, ...]
+    replicas: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         isr = ", ".join(self.isr)
+        of = f" of {{{', '.join(self.replicas)}}}" if self.replicas else ""
         return (
-            f"Metadata {self.version}(leader {self.leader or 'none'}, epoch {self.leader_epoch}, in sync {{{isr}}} "
+            f"Metadata {self.version}(leader {self.leader or 'none'}, epoch {self.leader_epoch}, in sync {{{isr}}}{of} "
             f"by partition epoch {self.partition_epoch}, alive {members(self.alive)})"
         )
 

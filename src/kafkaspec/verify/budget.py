@@ -29,8 +29,8 @@ MORE: Mapping[str, tuple[Mapping[str, int], str]] = {
     ),
     "producer_state": ({TRANSITIONS: 7_000_000}, "sequences wrap, and a window of five batches is remembered"),
     "replication": (
-        {TRANSITIONS: 5_500_000},
-        "the largest published configuration, and three replicas whose logs diverge",
+        {TRANSITIONS: 5_500_000, STEPS: 80_000},
+        "the largest published configuration, three replicas whose logs diverge, and three clusters",
     ),
 }
 """The subsystems that may cost more, and why."""
