@@ -169,7 +169,7 @@ def alter_replica_log_dirs(state: Partition, directory: LogDirectory) -> Step[Pa
 
 @states(without=ONE_REPLICA)
 @require(lambda state: state.assignment is not None, "HWM-39 an answer is of a request")
-@ensure(lambda result: result.assignment is None, "HWM-44 it is answered")
+@ensure(lambda result: result.assignment is None, "HWM-48 it is answered")
 def assign_replicas_to_dirs_succeeded(state: Partition) -> Partition:
     """The controller has noted the directory that it was last asked for.
 
