@@ -24,7 +24,7 @@ class Driver(ByName):
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.first = self.machine.initial(**arguments)
-        self.now = self.first.now
+        self.now, self.topic_ids = self.first.now, 0
         self.metadata = hwm.Metadata()
         for id, epoch, fenced, shutting_down in self.first.brokers:
             self.metadata[id] = hwm.Registration(epoch, fenced, shutting_down)
@@ -64,6 +64,7 @@ class Driver(ByName):
             record.leader_epoch,
             tuple(record.replicas),
         )
+        self.topic_ids = max(self.topic_ids, record.topic_id)
         self.subject.apply(record.topic, told, record.isr, record.directory)
         return self.answers()
 
@@ -124,6 +125,7 @@ class Driver(ByName):
             requests=s.requests,
             failed=tuple(d for d in parts.DIRECTORIES if d not in s.live),
             checkpoints=tuple(_lines(s.checkpoints[d]) for d in parts.DIRECTORIES),
+            topic_ids=self.topic_ids,
         )
 
     def _hosted(self, name: str, hosted: impl.Online | impl.Offline) -> parts.Hosted:

@@ -81,7 +81,7 @@ FewReplicas = Annotated[int, Within(1, 100)]
 clause(
     """RMG-27: The caller's duty: a request names a topic once. The metadata has a partition in order: with a higher
     partition epoch each time, no lower leader epoch, and one leader of a leader epoch, which is in sync, as HWM-39
-    says; a topic that is made again has a higher topic id. Whoever is no replica is not made one again of the same
+    says; a new topic has a higher topic id than any before. Whoever is no replica is not made one again of the same
     topic. A new partition's directory has not failed, and some directory has not. Who answers a change of the in-sync
     replicas has done what was asked. Time stays within 62 bits. [ReplicationControlManager and {MANAGER}]""",
     without={
@@ -184,8 +184,7 @@ def may_be_told(state: Manager, told: PartitionRecord) -> bool:
         return False
     image, hosted = state.image(told.topic), state.host(told.topic)
     if image is None or image.topic_id != told.topic_id:
-        known = [0, *(i.topic_id for i in (image, hosted) if i is not None)]
-        return told.topic_id > max(known) and LOCAL in replicas
+        return told.topic_id > state.topic_ids and LOCAL in replicas
     if LOCAL not in image.replicas or told.partition_epoch <= image.partition_epoch:
         return False
     same = (told.leader_epoch, told.leader) == (image.leader_epoch, image.leader)
@@ -254,7 +253,9 @@ def apply_delta(state: Manager, record: PartitionRecord) -> Step[Manager, Answer
     is made. [{MANAGER}, getOrCreatePartition]"""
     topic, image, replicas = record.topic, state.image(record.topic), record.replicas
     told = Image(topic, record.topic_id, record.partition_epoch, record.leader, record.leader_epoch, tuple(replicas))
-    given = Given(replace(state, metadata=tuple(sorted([*(i for i in state.metadata if i.topic != topic), told]))))
+    others = [i for i in state.metadata if i.topic != topic]
+    known = max(state.topic_ids, record.topic_id)
+    given = Given(replace(state, metadata=tuple(sorted([*others, told])), topic_ids=known))
     if image is not None and LOCAL in image.replicas and (image.topic_id != record.topic_id or LOCAL not in replicas):
         given = stopped(given.state, topic)
     if LOCAL not in replicas:

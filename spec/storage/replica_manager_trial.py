@@ -42,9 +42,8 @@ def _records(state: Manager) -> Sequence[PartitionRecord]:
 def _of_topic(state: Manager, topic: str) -> Sequence[PartitionRecord]:
     image, hosted, live = state.image(topic), state.host(topic), _live(state)
     if image is None:
-        known = 0 if hosted is None else hosted.topic_id
         rare = topic == TOPICS[2] and not _one_in(state, 4)
-        first = PartitionRecord(topic, known + 1, LOCAL, 0, 0, (1, 2), (1, 2), live[len(topic) % len(live)])
+        first = PartitionRecord(topic, state.topic_ids + 1, LOCAL, 0, 0, (1, 2), (1, 2), live[len(topic) % len(live)])
         if rare:
             return []
         return [
@@ -74,7 +73,7 @@ def _of_topic(state: Manager, topic: str) -> Sequence[PartitionRecord]:
     if _one_in(state, 2):
         told += [
             here._replace(replicas=(2, 3), leader=2, leader_epoch=e + 1, isr=(2,)),
-            here._replace(topic_id=image.topic_id + 1, partition_epoch=0, leader=LOCAL, isr=(1,), replicas=(1, 2)),
+            here._replace(topic_id=state.topic_ids + 1, partition_epoch=0, leader=LOCAL, isr=(1,), replicas=(1, 2)),
         ]
     return told
 
@@ -95,7 +94,7 @@ def _appends(state: Manager) -> Sequence[Sequence[ToAppend]]:
     both = [[ToAppend(h.topic, h.topic_id) for h in there]] if len(there) > 1 else []
     if not _one_in(state, 4):
         return [*one, *one, *both, *both]
-    none = [ToAppend(t, 1) for t in _unknown(state)[:1]]
+    none = [ToAppend(t, 0) for t in _unknown(state)[:1]]
     odd = [[h[0]._replace(topic_id=0)] for h in one] + [[h[0]._replace(topic_id=h[0].topic_id + 1)] for h in one]
     return [*one, *both, *([*h, *none] for h in one), none, *odd, []]
 
@@ -106,7 +105,7 @@ def _fetches(state: Manager) -> Sequence[Sequence[ToFetch]]:
     both = [[a, b] for a in there[0][:3] for b in there[1][:2]] if len(there) > 1 else []
     if not _one_in(state, 4):
         return [*one, *both]
-    none = [ToFetch(t, 1, None, None, 0, 0) for t in _unknown(state)[:1]]
+    none = [ToFetch(t, 0, None, None, 0, 0) for t in _unknown(state)[:1]]
     return [*one, *both, *([*o, *none] for o in one[:2]), none, [], *([_odd(h)] for h in _there(state))]
 
 
@@ -192,7 +191,7 @@ machine.candidates |= {
     "required_acks": lambda state: (-1, -1, -1, -1, 1, 0) if not _one_in(state, 9) else (-1, 1, 2, -2, 2**15 - 1),
     "internal_topics_allowed": lambda state: (False, False, True),
     "appendRecords:entries": lambda state: _entries(_appends(state)),
-    "replica": lambda state: (2, 2, 2, 3, -1, -1, *((4,) if _one_in(state, 9) else ())),
+    "replica": lambda state: (2, 2, 2, 3, -1, -1, *((4, 0) if _one_in(state, 9) else ())),
     "broker_epoch": lambda state: (12, 12, 12, 12, *((11, -1, 13) if _one_in(state, 4) else ())),
     "only_leader": lambda state: (True, True, False),
     "max_wait_ms": lambda state: (500, 500, 1000, 0) if _few(state) else (0,),

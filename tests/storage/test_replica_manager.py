@@ -38,12 +38,15 @@ class Broker:
         return step.result
 
     def told(
-        self, topic: str = "a", *, id: int = 1, leader: int = 1, epoch: int = 0, version: int = 0,
+        self, topic: str = "a", *, id: int | None = None, leader: int = 1, epoch: int = 0, version: int = 0,
         replicas: Sequence[int] = BOTH, isr: Sequence[int] = BOTH, directory: int = 0,
     ) -> Any:  # fmt: skip
+        if id is None:
+            image = self.state.image(topic)
+            id = self.state.topic_ids + 1 if image is None else image.topic_id
         return self("applyDelta", record=[topic, id, leader, epoch, version, [*replicas], [*isr], directory])
 
-    def append(self, *topics: str, acks: int = -1, timeout: int = 1000, internal: bool = False, id: int = 1) -> Any:
+    def append(self, *topics: str, acks: int = -1, timeout: int = 1000, internal: bool = False, id: int = 0) -> Any:
         return self(
             "appendRecords", timeout_ms=timeout, required_acks=acks, internal_topics_allowed=internal,
             entries=[[t, id] for t in topics],
@@ -51,7 +54,7 @@ class Broker:
 
     def fetch(
         self, *parts: tuple[str, int], replica: int = 2, wait: int = 500, least: int = 1, nearest: bool = False,
-        epoch: int | None = None, last: int | None = None, start: int = 0, id: int = 1, life: int = 12,
+        epoch: int | None = None, last: int | None = None, start: int = 0, id: int = 0, life: int = 12,
     ) -> Any:  # fmt: skip
         return self(
             "fetchMessages", replica=replica, broker_epoch=life, only_leader=not nearest, max_wait_ms=wait,
@@ -512,9 +515,9 @@ def test_one_that_is_offline_stays_so() -> None:
 def test_a_topic_that_is_made_again() -> None:
     b = leader("a")
     b.append("a")
-    given = b.told(id=2, epoch=0, version=0, isr=(1,))
+    given = b.told(id=7, epoch=0, version=0, isr=(1,))
     assert given["produced"][0][1][0][1] == "NOT_LEADER_OR_FOLLOWER"
-    assert (b.host().topic_id, b.log()) == (2, (0, 0, 0))
+    assert (b.host().topic_id, b.log()) == (7, (0, 0, 0))
     assert b.host().replica.leader_epoch == 0
 
 
@@ -526,8 +529,8 @@ def test_only_another_topic_brings_an_offline_partition_up() -> None:
     assert not b.host().online
     b.told(version=2, epoch=2, leader=2, directory=1)
     assert not b.host().online
-    b.told(id=2, directory=1)
-    assert (b.host().online, b.host().topic_id) == (True, 2)
+    b.told(id=7, directory=1)
+    assert (b.host().online, b.host().topic_id) == (True, 7)
 
 
 # ---- directories
@@ -585,15 +588,16 @@ def test_what_a_caller_may_not_do() -> None:
     assert told(b, "a", 1, 1, 0, 0, [1, 2], [1, 2], 0)
     assert told(b, "a", 1, 2, 0, 1, [1, 2], [1, 2], 0)
     assert told(b, "a", 1, 1, 0, 1, [1, 2], [2], 0)
-    assert told(b, "c", 1, 2, 0, 0, [2, 3], [2], 0)
+    assert told(b, "c", 9, 2, 0, 0, [2, 3], [2], 0)
+    assert told(b, "c", 2, 1, 0, 0, [1, 2], [1, 2], 0)
     assert told(b, "a", 0, 1, 0, 1, [1, 2], [1, 2], 0)
     assert outside(b, "deleteTopic", topic="c")
     assert outside(b, "alterPartitionSucceeded", topic="a")
     assert outside(b, "deleteRecords", timeout_ms=0, internal_topics_allowed=False, entries=[["a", 0], ["a", 0]])
     b("handleLogDirFailure", directory=0)
     assert outside(b, "handleLogDirFailure", directory=1)
-    assert told(b, "c", 1, 1, 0, 0, [1, 2], [1, 2], 0)
-    assert not told(b, "c", 1, 1, 0, 0, [1, 2], [1, 2], 1)
+    assert told(b, "c", 9, 1, 0, 0, [1, 2], [1, 2], 0)
+    assert not told(b, "c", 9, 1, 0, 0, [1, 2], [1, 2], 1)
 
 
 @pytest.mark.clause("RMG-28")

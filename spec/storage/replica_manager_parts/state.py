@@ -249,6 +249,8 @@ class Manager:
     """directories"""
     checkpoints: tuple[tuple[Checkpoint, ...], ...] = ((), ())
     """of each directory, what its file says"""
+    topic_ids: int = 0
+    """the highest one that there was"""
 
     def image(self, topic: str) -> Image | None:
         return next((i for i in self.metadata if i.topic == topic), None)
