@@ -492,8 +492,9 @@ def delete_records(
 
     RMG-16: Each partition of a request to delete records is answered for itself: its log start rises (HWM-30), or it
     has an error and the low watermark -1. The request waits if in one without an error the low watermark is below the
-    offset; then each without an error waits, the others too. Otherwise it is answered at once with the low watermarks.
-    [KIP-107; {MANAGER}, deleteRecords]"""
+    offset; then it is looked at (RMG-17), and waits for those that are not done. Otherwise it is answered at once
+    with the low watermarks. [KIP-107; {MANAGER}, deleteRecords]
+    """
     id = state.requests
     state, pending = replace(state, requests=id + 1), []
     for part in entries:

@@ -93,7 +93,7 @@ def _appends(state: Manager) -> Sequence[Sequence[ToAppend]]:
     one = [[ToAppend(h.topic, h.topic_id)] for h in there]
     both = [[ToAppend(h.topic, h.topic_id) for h in there]] if len(there) > 1 else []
     if not _one_in(state, 4):
-        return [*one, *one, *both, *both]
+        return [*one, *both * 2 * len(one)]
     none = [ToAppend(t, 0) for t in _unknown(state)[:1]]
     odd = [[h[0]._replace(topic_id=0)] for h in one] + [[h[0]._replace(topic_id=h[0].topic_id + 1)] for h in one]
     return [*one, *both, *([*h, *none] for h in one), none, *odd, []]
@@ -102,7 +102,7 @@ def _appends(state: Manager) -> Sequence[Sequence[ToAppend]]:
 def _fetches(state: Manager) -> Sequence[Sequence[ToFetch]]:
     there = [near for h in _there(state) for near in (_near(h),)]
     one = [[part] for parts in there for part in parts]
-    both = [[a, b] for a in there[0][:3] for b in there[1][:2]] if len(there) > 1 else []
+    both = [[a, b] for a in there[0][:4] for b in there[1][:4]] if len(there) > 1 else []
     if not _one_in(state, 4):
         return [*one, *both]
     none = [ToFetch(t, 0, None, None, 0, 0) for t in _unknown(state)[:1]]
@@ -157,6 +157,17 @@ def _deletions(state: Manager) -> Sequence[Sequence[ToDelete]]:
     return [*one, *every, *([[*one[0], *none[:1]]] if one else []), none, []]
 
 
+def _failing(state: Manager) -> Sequence[int]:
+    """Directories where somebody waits, and seldom others."""
+    there = {h.directory for h in _there(state) for w in state.waiting if h.topic in w.topics}
+    return [*there] if there and _one_in(state, 3) else DIRECTORIES if _one_in(state, 17) else []
+
+
+def _fencing(state: Manager) -> Sequence[int]:
+    """Who is fenced does not hold a deletion back."""
+    return (2, 3) if _one_in(state, 2 if state.waits("delete") else 5) else ()
+
+
 def _asked(state: Manager) -> Sequence[str]:
     return [t for t in TOPICS if is_asked(state, t)]
 
@@ -181,7 +192,7 @@ def _few(state: Manager) -> bool:
 
 
 machine.candidates |= {
-    "id": lambda state: (2, 3) if _one_in(state, 5) else (),
+    "id": _fencing,
     "fenced": lambda state: (True, False, False),
     "ms": _passing,
     "record": lambda state: _told(_records(state)),
@@ -200,7 +211,7 @@ machine.candidates |= {
     ),
     "fetchMessages:entries": lambda state: _entries(_fetches(state)),
     "deleteRecords:entries": lambda state: _entries(_deletions(state)),
-    "directory": lambda state: DIRECTORIES if _one_in(state, 17) else (),
+    "directory": _failing,
     "init:min_insync_replicas": lambda state: (1, 2, 1, 3),
     "init:replica_lag_time_max_ms": lambda state: (30_000, 200, 2**31 - 1),
     "init:now": lambda state: (1_000_000, 0, 2**40),

@@ -413,15 +413,6 @@ class DeletesAtOnce(ReplicaManager):
         return replace(status, required=min(status.required, low))
 
 
-class DoneDoNotWait(ReplicaManager):
-    """A partition whose low watermark is there does not wait for the others."""
-
-    def delete_one(self, name: str, offset: int, internal: bool) -> Status:
-        status = super().delete_one(name, offset, internal)
-        assert isinstance(status.answer, Deleted)
-        return replace(status, pending=status.pending and status.answer.low_watermark < status.required)
-
-
 class DeletedIsNotLed(ReplicaManager):
     """A partition that it has not is one that it does not lead, as for producers."""
 
@@ -750,7 +741,6 @@ MUTANTS: list[Mutant] = [
     of_impl("answers with the new one", "RMG-14", "that the fetch raised", _of(AnswersWithTheNewOne)),
     of_impl("time out is an error", "RMG-15", "of a fetch", _with(Fetch=TimeOutIsAnError)),
     of_impl("deletes at once", "RMG-16", "without its followers", _of(DeletesAtOnce)),
-    of_impl("done do not wait", "RMG-16", "a partition that is done is answered as it was", _of(DoneDoNotWait)),
     of_impl("deleted is not led", "RMG-17", "what is gone is led by others", _of(DeletedIsNotLed)),
     of_impl("offline waits", "RMG-17", "a deletion waits for what failed", _of(OfflineWaits)),
     of_impl("above the low watermark", "RMG-17", "it must be higher", _of(AboveTheLowWatermark)),

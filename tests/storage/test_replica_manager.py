@@ -233,6 +233,29 @@ def test_a_change_of_the_in_sync_replicas_wakes_all() -> None:
     assert [a[0] for a in b("alterPartitionSucceeded", topic="a")["produced"]] == [1]
 
 
+@pytest.mark.clause("RMG-9")
+def test_a_producer_is_looked_at_with_any_of_its_partitions() -> None:
+    b = Broker()
+    b.told("a", isr=(1,))
+    b.told("b", directory=1)
+    b.append("a", "b")
+    b("handleLogDirFailure", directory=1)
+    assert b.append("a", acks=1)["produced"] == [
+        [0, [["a", None, 0, 0], ["b", "KAFKA_STORAGE_ERROR", 0, 0]]],
+        [1, [["a", None, 1, 0]]],
+    ]
+
+
+@pytest.mark.clause("RMG-10")
+def test_a_follower_of_the_epoch_that_it_knows_wakes_nobody() -> None:
+    b = leader("a", "b")
+    b.told("a", version=1, epoch=1, leader=2)
+    b.consume(("a", 0), ("b", 0), nearest=True)
+    b("handleLogDirFailure", directory=1)
+    assert b.told("a", version=2, epoch=1, leader=2) == nothing()
+    assert b.told("a", version=3, epoch=2, leader=2)["fetched"][0][1][1][1] == "KAFKA_STORAGE_ERROR"
+
+
 @pytest.mark.clause("RMG-10")
 def test_a_follower_wakes_producers_and_readers_and_no_deletions() -> None:
     b = leader("a")
@@ -343,6 +366,12 @@ def test_a_follower_that_waited_does_not_count_twice() -> None:
     assert [a[0] for a in b.append("a", acks=1)["fetched"]] == [0]
     (known,) = b.host().replica.followers
     assert known.last_fetch_ms == 1_000_000
+    b.append("a", acks=1)
+    b.fetch(("a", 1), wait=0)  # as far as the log went when it fetched last: it was caught up then
+    b.passes(2)
+    b("maybeShrinkIsr")
+    b("alterPartitionSucceeded", topic="a")
+    assert b.host().replica.isr == (1,)
 
 
 @pytest.mark.clause("RMG-14")
@@ -422,6 +451,17 @@ def test_a_deletion_that_cannot_be_done_any_more(change: str, error: str) -> Non
     assert b.waiting == [1]
     given = b.fetch(("b", 1), start=1, wait=0)
     assert given["deleted"] == [[1, [["a", error, -1], ["b", None, 1]]]]
+
+
+@pytest.mark.clause("RMG-16")
+def test_a_partition_that_was_done_at_once_stays_done() -> None:
+    b = leader("a", "b")
+    b.append("a", acks=1)
+    b.fetch(("a", 1), ("b", 0), wait=0)
+    b.delete(("a", 1), ("b", 0), timeout=10_000)
+    b.told("b", version=1, epoch=1, leader=2)
+    given = b.fetch(("a", 1), start=1, wait=0)["deleted"]
+    assert given == [[2, [["a", None, 1], ["b", None, 0]]]]
 
 
 @pytest.mark.clause("RMG-18")
@@ -607,6 +647,8 @@ def test_who_lags_is_looked_for_in_every_partition() -> None:
     b.passes(LAG + 1)
     b("maybeShrinkIsr")
     assert [h.replica.pending is not None for h in b.state.hosted] == [True, True]
+    b("alterPartitionSucceeded", topic="b")
+    assert b.host("b").replica.isr == (1,)
 
 
 # ---- threads
