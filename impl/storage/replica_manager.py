@@ -51,7 +51,7 @@ def code_of(error: Exception) -> str:
     return CODES[type(error)]
 
 
-ERRORS: Final = (PartitionError, hwm.UnknownReplica, *CODES)
+ERRORS: Final[tuple[type[Exception], ...]] = (PartitionError, hwm.UnknownReplica, *CODES)
 
 
 # ---- requests and answers
@@ -297,9 +297,11 @@ class Answered:
 class ReplicaManager:
     """The partitions of a broker. `now` gives ms."""
 
-    Partition = Partition
-    Purgatory = Purgatory
-    Produce, Fetch, Delete = DelayedProduce, DelayedFetch, DelayedDelete
+    partition_class: type[Partition] = Partition
+    purgatory_class: type[Purgatory] = Purgatory
+    produce_class: type[DelayedProduce] = DelayedProduce
+    fetch_class: type[DelayedFetch] = DelayedFetch
+    delete_class: type[DelayedDelete] = DelayedDelete
 
     def __init__(
         self, lag_max_ms: int, min_isr: int, broker_epoch: int, metadata: Metadata, directories: Iterable[int],
@@ -314,7 +316,7 @@ class ReplicaManager:
         self.checkpoints: dict[int, dict[str, int]] = {d: {} for d in self.live}
         self.requests = 0
         self.answered = Answered()
-        self.fetches, self.produces, self.deletes = (self.Purgatory(now) for _ in range(3))
+        self.fetches, self.produces, self.deletes = (self.purgatory_class(now) for _ in range(3))
 
     @property
     def purgatories(self) -> Sequence[Purgatory]:
@@ -372,7 +374,7 @@ class ReplicaManager:
             return hosted.partition
         if hosted is not None and hosted.id == id:
             return None
-        partition = self.Partition(
+        partition = self.partition_class(
             LOCAL, self.broker_epoch, self.lag_max_ms, self.min_isr, self.metadata, self.queue, self.now
         )
         partition.name = f"{name} {id}"
@@ -448,7 +450,9 @@ class ReplicaManager:
             return
         statuses = [Status(r.base_offset + 1, r.error is None, r) for r in results]
         answer = self.answered_produce
-        self.produces.try_else_watch(self.Produce(id, self.now() + timeout_ms, answer, statuses, self.is_replicated))
+        self.produces.try_else_watch(
+            self.produce_class(id, self.now() + timeout_ms, answer, statuses, self.is_replicated)
+        )
 
     def answered_produce(self, id: int, parts: Sequence[Part]) -> None:
         self.answered.produced[id] = parts
@@ -508,7 +512,7 @@ class ReplicaManager:
             self.answered.fetched[id] = read
             return
         deadline = self.now() + max_wait_ms
-        self.fetches.try_else_watch(self.Fetch(id, deadline, self.answered_fetch, reader, parts, self))
+        self.fetches.try_else_watch(self.fetch_class(id, deadline, self.answered_fetch, reader, parts, self))
 
     def answered_fetch(self, id: int, parts: Sequence[Part]) -> None:
         self.answered.fetched[id] = parts
@@ -525,7 +529,7 @@ class ReplicaManager:
             self.answered.deleted[id] = [s.answer for s in statuses]
             return
         deadline = self.now() + timeout_ms
-        self.deletes.try_else_watch(self.Delete(id, deadline, self.answered_delete, statuses, self.is_deleted))
+        self.deletes.try_else_watch(self.delete_class(id, deadline, self.answered_delete, statuses, self.is_deleted))
 
     def delete_one(self, name: str, offset: int, internal: bool) -> Status:
         """[RMG-16, RMG-4]"""
