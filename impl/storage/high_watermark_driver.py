@@ -140,31 +140,38 @@ class Driver(ByName):
 
     def state(self) -> replicas.Partition:
         """The spec's state that the partition stands for."""
-        p = self.subject
-        pending = None if isinstance(p.state, impl.CommittedState) else _change(p.state.sent)
-        sent = self.queue.unsent.get(p.name)
-        return replicas.Partition(
-            config=self.first.config,
-            now=self.now,
-            brokers=tuple(
-                replicas.Broker(id, b.epoch, b.fenced, b.shutting_down) for id, b in sorted(self.metadata.items())
-            ),
-            leader=p.leader,
-            leader_epoch=p.leader_epoch,
-            partition_epoch=p.partition_epoch,
-            epoch_start=p.epoch_start,
-            isr=tuple(sorted(p.state.isr)),
-            recovering=p.state.recovering,
-            pending=pending,
-            in_flight=None if sent is None else _change(sent.sent),
-            followers=tuple(_follower(id, f) for id, f in p.followers.items()),
-            log=_log(p.log),
-            last_fetched_epoch=p.last_fetched_epoch,
-            directory=p.directory,
-            wanted_directory=p.wanted_directory,
-            future=None if p.future is None else _future(p.future),
-            assignment=None if p.assignment is None else replicas.Assignment(*p.assignment),
+        brokers = tuple(
+            replicas.Broker(id, b.epoch, b.fenced, b.shutting_down) for id, b in sorted(self.metadata.items())
         )
+        return partition_of(self.subject, self.queue, self.first.config, self.now, brokers)
+
+
+def partition_of(
+    p: impl.Partition, queue: impl.AlterPartitionQueue, config: replicas.Config, now: int,
+    brokers: tuple[replicas.Broker, ...],
+) -> replicas.Partition:  # fmt: skip
+    """The spec's state that a partition stands for, at this time and with these brokers."""
+    sent = queue.unsent.get(p.name)
+    return replicas.Partition(
+        config=config,
+        now=now,
+        brokers=brokers,
+        leader=p.leader,
+        leader_epoch=p.leader_epoch,
+        partition_epoch=p.partition_epoch,
+        epoch_start=p.epoch_start,
+        isr=tuple(sorted(p.state.isr)),
+        recovering=p.state.recovering,
+        pending=None if isinstance(p.state, impl.CommittedState) else _change(p.state.sent),
+        in_flight=None if sent is None else _change(sent.sent),
+        followers=tuple(_follower(id, f) for id, f in p.followers.items()),
+        log=_log(p.log),
+        last_fetched_epoch=p.last_fetched_epoch,
+        directory=p.directory,
+        wanted_directory=p.wanted_directory,
+        future=None if p.future is None else _future(p.future),
+        assignment=None if p.assignment is None else replicas.Assignment(*p.assignment),
+    )
 
 
 def _log(log: impl.ReplicaLog) -> replicas.Log:
