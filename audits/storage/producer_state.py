@@ -934,7 +934,8 @@ class ProducerCheck(LogCheck):
             wrong.append(("coordinator epoch", e.coordinator_epoch, coordinator))
         if e.transaction != transaction and not (
             (gap and transaction >= 0 > e.transaction)
-            or ((missing or not self.known_start) and 0 <= e.transaction < (transaction if transaction >= 0 else at))
+            or (missing and 0 <= e.transaction < at)  # the marker, or what came before, is not there
+            or (not self.known_start and 0 <= e.transaction < (transaction if transaction >= 0 else at))
             or (e.transaction == -1 and offset < self.rebuilt)
             or (
                 transaction >= 0 and self._rebuilt_first(e.transaction, transaction, offset - delta, int(line[RESUMED]))

@@ -3,16 +3,18 @@ and the queue of AlterPartition requests that takes one of each partition.
 
 What the leader knows of the in-sync replicas is an object of its own: committed, or pending with the committed one that
 it came from. The clock, the metadata and the queue come in as arguments. Of the log there is what replication needs of
-it: its offsets, and the leader epochs with their file.
+it: its offsets, and the leader epochs with their file. A future replica is an object with a log of its own, that is
+told to fetch.
 
-Source: Partition, Replica, DefaultAlterPartitionManager, AbstractFetcherThread and ReplicaFetcherThread, Kafka 4.3.0.
+Source: Partition, Replica, DefaultAlterPartitionManager, AbstractFetcherThread, ReplicaFetcherThread and
+ReplicaAlterLogDirsThread, Kafka 4.3.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.storage.leader_epochs import UNDEFINED, LeaderEpochCache, LeaderEpochCheckpoint
@@ -58,6 +60,10 @@ class DeletionOutOfRange(Exception):
 
 class NotEnoughReplicas(Exception):
     """Too few are in sync for a producer that wants all acks."""
+
+
+class ReplicaNotAvailable(Exception):
+    """There is no log yet that could be moved."""
 
 
 class OffsetNotAvailable(Exception):
@@ -260,6 +266,31 @@ class ReplicaLog:
         self.start = self.end = offset
         self.update_high_watermark(offset)
 
+    def truncation_for(self, epoch: int, end_offset: int) -> tuple[int, bool]:
+        """Where to cut, as another log's epoch ends there; and whether that is the last word. [HWM-33]"""
+        own = self.end_of_epoch(epoch)
+        if own is None:
+            return min(end_offset, self.end), True
+        same = own[0] == epoch
+        return min(own[1], self.end, end_offset if same else self.end), same
+
+    def reset_to(self, start: int, end: int) -> bool:
+        """A fetch was out of range of a log that begins and ends there. Whether this one was cut. [HWM-34]"""
+        if end < self.end:
+            self.truncate_to(end)
+            return True
+        if start > self.end:
+            self.truncate_fully_and_start_at(start)
+        return False
+
+    def copy_from(self, other: ReplicaLog) -> None:
+        """Append all that another log has behind this one's end. [HWM-43]"""
+        starts = dict(other.epochs.entries)
+        for (epoch, start), until in zip(starts.items(), [*starts.values(), other.end][1:], strict=True):
+            first = max(start, self.end)
+            if first < min(until, other.end):
+                self.append(epoch, min(until, other.end) - first)
+
     def end_of_epoch(self, epoch: int) -> tuple[int, int] | None:
         """Epoch and end offset of the highest epoch that is not above one; None if that is unknown. [HWM-35]"""
         found = self.epochs.end_offset_for(epoch, self.end)
@@ -277,11 +308,65 @@ class ReadInfo:
     log_end: int
 
 
+# ---- a move to another log directory
+Reassignment = Literal["NONE", "QUEUED", "ACCEPTED"]
+UNASKED: Final = "NONE"
+QUEUED: Final = "QUEUED"
+ACCEPTED: Final = "ACCEPTED"
+"""Whether the controller was asked to note a future replica's directory, and has."""
+
+
+class FutureReplica:
+    """A replica in another directory, that copies the current one."""
+
+    def __init__(self, directory: int, leader_epoch: int, log: ReplicaLog) -> None:
+        self.directory = directory
+        self.log = log
+        self.reassignment: Reassignment = UNASKED
+        self.offset = 0
+        self.begin(leader_epoch)
+
+    def begin(self, leader_epoch: int) -> None:
+        """Fetch in another leader epoch. [HWM-42]"""
+        self.leader_epoch = leader_epoch
+        self.offset = self.log.high_watermark
+        self.is_truncating = True
+
+    def mark_for_truncation(self, offset: int) -> None:
+        """The current replica was cut there. [HWM-42]"""
+        self.offset = min(offset, self.offset)
+        self.is_truncating = True
+
+    def truncate(self, current: ReplicaLog) -> None:
+        """Ask the current replica where the latest epoch ends, and cut. [HWM-42]"""
+        latest = self.log.latest_epoch
+        end = None if latest is None else current.end_of_epoch(latest)
+        complete = True
+        if end is not None:
+            self.offset, complete = self.log.truncation_for(*end)
+        self.log.truncate_to(self.offset)
+        self.is_truncating = not complete
+
+    def fetch(self, current: ReplicaLog) -> bool:
+        """Whether there was something to be had. [HWM-43]"""
+        fetched = current.start <= self.offset <= current.end
+        if fetched:
+            self.log.copy_from(current)
+            self.log.update_high_watermark(current.high_watermark)
+            self.log.maybe_increment_log_start(current.start)
+        else:
+            self.log.reset_to(current.start, current.end)
+        self.offset = self.log.end
+        return fetched
+
+
 class Partition:
     """One replica. `now` gives ms."""
 
     Log = ReplicaLog
+    Future = FutureReplica
     name = "t-0"
+    assigned_directory = 1
 
     def __init__(
         self,
@@ -303,6 +388,12 @@ class Partition:
         self.epoch_start: int | None = None
         self.state: State = CommittedState()
         self.followers: dict[int, FollowerState] = {}
+        self.last_fetched_epoch: int | None = None
+        self.directory: int | None = None
+        self.wanted_directory: int | None = None
+        self.future: FutureReplica | None = None
+        self.assignment: tuple[int, bool] | None = None
+        """what the controller is asked to note: a directory, and whether a future replica is to be there"""
 
     @property
     def is_leader(self) -> bool:
@@ -323,6 +414,7 @@ class Partition:
     def make_leader(self, leader_epoch: int, partition_epoch: int, replicas: Iterable[int], isr: Iterable[int]) -> bool:
         """Whether it did not lead before. [HWM-23, HWM-24]"""
         if partition_epoch < self.partition_epoch:
+            self.restart_move()
             return False
         new_leader, in_sync = not self.is_leader, frozenset(isr)
         self._take_followers([id for id in replicas if id != self.broker], keep=not new_leader)
@@ -332,6 +424,7 @@ class Partition:
         self.partition_epoch = partition_epoch
         self.leader = self.broker
         self.maybe_increment_high_watermark()
+        self.restart_move()
         return new_leader
 
     def _take_followers(self, ids: Sequence[int], *, keep: bool) -> None:
@@ -350,12 +443,16 @@ class Partition:
     def make_follower(self, leader: int, leader_epoch: int, partition_epoch: int, recovering: bool) -> bool:
         """Whether it begins to fetch. [HWM-23, HWM-26]"""
         if partition_epoch < self.partition_epoch:
+            self.restart_move()
             return False
         is_new = leader_epoch > self.leader_epoch
         self.leader, self.leader_epoch, self.partition_epoch = leader, leader_epoch, partition_epoch
         self.epoch_start = None
         self.followers = {}
         self.state = CommittedState(recovering=recovering)
+        if is_new:
+            self.last_fetched_epoch = self.log.latest_epoch
+        self.restart_move()
         return is_new
 
     # the high watermark
@@ -562,7 +659,7 @@ class Partition:
         for id, follower in self.followers.items():
             if follower.log_start < low and self.metadata.alive_epoch(id) is not None:
                 low = follower.log_start
-        return low
+        return low if self.future is None else min(low, self.future.log.start)
 
     def delete_records(self, offset: int) -> tuple[int, int]:
         """The offset, and the low watermark. Raises NotLeaderOrFollower, DeletionOutOfRange. [HWM-30]"""
@@ -581,27 +678,84 @@ class Partition:
             if epoch > self.leader_epoch:
                 break
             self.log.append(epoch, count)
+            self.last_fetched_epoch = epoch
         self.log.update_high_watermark(high_watermark)
         self.log.maybe_increment_log_start(log_start)
 
     def truncate_on_fetch(self, epoch: int, end_offset: int) -> int:
         """The logs diverge. The log end then. [HWM-33]"""
-        own = self.log.end_of_epoch(epoch)
-        offset = end_offset if own is None else own[1] if own[0] != epoch else min(own[1], end_offset)
-        self.log.truncate_to(min(offset, self.log.end))
+        offset, complete = self.log.truncation_for(epoch, end_offset)
+        self.log.truncate_to(offset)
+        self.last_fetched_epoch = self.log.latest_epoch
+        if complete and self.future is not None:
+            self.future.mark_for_truncation(offset)
         return self.log.end
 
     def fetch_offset_and_truncate(self, leader_start: int, leader_end: int) -> int:
         """A fetch was out of range. The log end then. [HWM-34]"""
-        if leader_end < self.log.end:
-            self.log.truncate_to(leader_end)
-        elif leader_start > self.log.end:
-            self.log.truncate_fully_and_start_at(leader_start)
+        if self.log.reset_to(leader_start, leader_end) and self.future is not None:
+            self.future.mark_for_truncation(leader_end)
+        self.last_fetched_epoch = self.log.latest_epoch
         return self.log.end
 
     def next_fetch(self) -> tuple[int, int | None, int, int]:
         """Leader epoch, epoch of the last record, offset and log start. [HWM-38]"""
-        return self.leader_epoch, self.log.latest_epoch, self.log.end, self.log.start
+        return self.leader_epoch, self.last_fetched_epoch, self.log.end, self.log.start
+
+    # a move to another log directory
+
+    def restart_move(self) -> None:
+        """The controller has said something. [HWM-41, HWM-46]"""
+        if self.directory is None:
+            self.directory = self.assigned_directory if self.wanted_directory is None else self.wanted_directory
+            self.wanted_directory = None
+        if self.future is not None:
+            self.future.reassignment = UNASKED
+            if self.future.leader_epoch != self.leader_epoch:
+                self.future.begin(self.leader_epoch)
+
+    def alter_log_dir(self, directory: int) -> None:
+        """Move the replica there. Raises ReplicaNotAvailable. [HWM-41]"""
+        if self.future is not None and self.future.directory != directory:
+            self.cancel_move()
+        if self.directory is None:
+            self.wanted_directory = directory
+            raise ReplicaNotAvailable
+        if directory != self.directory and self.future is None:
+            self.future = self.Future(directory, self.leader_epoch, self.Log())
+
+    def cancel_move(self) -> None:
+        """Drop the future replica. [HWM-47]"""
+        if self.future is not None and self.future.reassignment != UNASKED and self.directory is not None:
+            self.assignment = self.directory, False
+        self.future = None
+
+    def on_assigned(self) -> None:
+        """The controller has noted the directory that it was last asked for. [HWM-48]"""
+        assignment, self.assignment = self.assignment, None
+        if assignment is not None and assignment[1] and self.future is not None:
+            self.future.reassignment = ACCEPTED
+
+    def continue_move(self) -> None:
+        """One round of the future replica's fetcher. [HWM-42, HWM-43, HWM-44]"""
+        future = self.future
+        assert future is not None
+        if future.is_truncating:
+            future.truncate(self.log)
+        if future.is_truncating or not future.fetch(self.log) or future.log.end != self.log.end:
+            return
+        if future.reassignment == ACCEPTED:
+            self.promote(future)
+        elif future.reassignment == UNASKED:
+            future.reassignment = QUEUED
+            self.assignment = future.directory, True
+
+    def promote(self, future: FutureReplica) -> None:
+        """Let the future replica take the place of the current one. [HWM-44, HWM-45]"""
+        future.log.update_high_watermark(self.log.high_watermark)
+        self.log = future.log
+        self.directory = future.directory
+        self.future = None
 
 
 GIVE_UP, WAIT, SEND_AGAIN = "give up", "wait", "send again"

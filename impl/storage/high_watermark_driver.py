@@ -8,7 +8,7 @@ from typing import Any
 from kafkaspec.contract.machine import ByName, Refused
 from kafkaspec.impl.storage import high_watermark as impl
 from kafkaspec.spec.storage import high_watermark as spec
-from kafkaspec.spec.storage.high_watermark_parts import answers, fetches, replicas
+from kafkaspec.spec.storage.high_watermark_parts import answers, fetches, moves, replicas
 from kafkaspec.spec.storage.leader_epochs import Entry
 
 
@@ -31,6 +31,7 @@ class Driver(ByName):
         impl.DeletionOutOfRange: spec.ABOVE_HIGH_WATERMARK,
         impl.NotEnoughReplicas: spec.TOO_FEW,
         impl.OffsetNotAvailable: spec.NOT_AVAILABLE,
+        impl.ReplicaNotAvailable: moves.NO_REPLICA,
     }
     subject: impl.Partition
     make: type[impl.Partition] = impl.Partition
@@ -128,9 +129,18 @@ class Driver(ByName):
     def next_fetch(self) -> answers.FetchRequest:
         return answers.FetchRequest(*self.subject.next_fetch())
 
+    def alter_replica_log_dirs(self, directory: int) -> None:
+        self.subject.alter_log_dir(directory)
+
+    def assign_replicas_to_dirs_succeeded(self) -> None:
+        self.subject.on_assigned()
+
+    def fetch_from_current_replica(self) -> None:
+        self.subject.continue_move()
+
     def state(self) -> replicas.Partition:
         """The spec's state that the partition stands for."""
-        p, log = self.subject, self.subject.log
+        p = self.subject
         pending = None if isinstance(p.state, impl.CommittedState) else _change(p.state.sent)
         sent = self.queue.unsent.get(p.name)
         return replicas.Partition(
@@ -148,8 +158,28 @@ class Driver(ByName):
             pending=pending,
             in_flight=None if sent is None else _change(sent.sent),
             followers=tuple(_follower(id, f) for id, f in p.followers.items()),
-            log=replicas.Log(log.start, log.end, log.high_watermark, tuple(Entry(*e) for e in log.epochs.entries)),
+            log=_log(p.log),
+            last_fetched_epoch=p.last_fetched_epoch,
+            directory=p.directory,
+            wanted_directory=p.wanted_directory,
+            future=None if p.future is None else _future(p.future),
+            assignment=None if p.assignment is None else replicas.Assignment(*p.assignment),
         )
+
+
+def _log(log: impl.ReplicaLog) -> replicas.Log:
+    return replicas.Log(log.start, log.end, log.high_watermark, tuple(Entry(*e) for e in log.epochs.entries))
+
+
+def _future(future: impl.FutureReplica) -> replicas.FutureReplica:
+    return replicas.FutureReplica(
+        future.directory,
+        future.leader_epoch,
+        _log(future.log),
+        future.offset,
+        future.is_truncating,
+        future.reassignment,
+    )
 
 
 def _fetch(info: impl.ReadInfo) -> fetches.Fetch:

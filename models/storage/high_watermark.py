@@ -256,6 +256,13 @@ class Leadership(Model):
             or any(s.holds_back(f) for f in Follower)
         )
 
+    @step("HWM-3", "HWM-17", "HWM-24")
+    def it_rises_as_far_as_it_may_by_what_the_controller_says(s) -> bool:
+        """In an answer, or otherwise: without an answer nothing else ends what is pending. Where the leader alone is
+        enough, so that the others need not be counted."""
+        told = s.next.isr != s.isr or (s.pending and not s.next.pending and (not s.in_flight or s.next.in_flight))
+        return not told or M > 1 or s.next.high == s.next.end or any(s.holds_back(f) for f in Follower)
+
     @step("HWM-14")
     def whoever_may_join_is_asked_for(s, f: Follower) -> bool:
         """As it fetches."""
@@ -309,6 +316,11 @@ class Leadership(Model):
     def waits_for_one_that_may_join(s, f: Follower) -> bool:
         """It is not in sync, and holds the high watermark back."""
         return f not in s.maximal() and f in s.known & s.eligible & s.current and s.reached[f] == s.high and s.end == 2
+
+    @witness
+    def known_with_nothing(s, f: Follower) -> bool:
+        """It has fetched, from the beginning."""
+        return f in s.known and s.reached[f] == 0
 
     @witness
     def left_open(s) -> bool:
@@ -511,7 +523,11 @@ class Changes(Model):
             s.next.version >= s.version
             and s.next.latest >= s.latest
             and s.next.told >= s.told
-            and (s.next.version == s.version or s.next.told == s.next.version or s.request == Request.DONE)
+            and (
+                s.next.version == s.version
+                or s.next.told == s.next.version
+                or (s.request == Request.DONE and s.next.request == Request.NONE)
+            )
         )
 
     @step("HWM-16")
@@ -521,6 +537,11 @@ class Changes(Model):
         return (not open or (s.next.sent == s.sent and s.next.sent_at == s.sent_at)) and (
             s.pending or not s.next.pending or (s.request == Request.NONE and s.next.request == Request.SENT)
         )
+
+    @step("HWM-14", "HWM-15", "HWM-16")
+    def what_is_sent_is_a_change(s) -> bool:
+        """Of brokers as the leader saw them."""
+        return s.pending or not s.next.pending or (s.next.sent != s.isr and s.next.sent_fresh == s.fresh)
 
     @step("HWM-17", "HWM-19", "HWM-20", "HWM-22")
     def what_an_answer_does(s) -> bool:
@@ -620,6 +641,19 @@ class Changes(Model):
         return s.has[f] < s.reached[f]
 
     @witness
+    def has_as_much_as_it_had(s, f: Follower) -> bool:
+        """It has restarted since it fetched, and has all there is."""
+        return f not in s.fresh and s.has[f] == s.end and s.reached[f] == s.end and s.end > 0
+
+    @witness
+    def joins_at_the_high_watermark(s, f: Follower) -> bool:
+        return s.pending and f in s.sent - s.isr and f in s.sent_fresh and s.reached[f] == 0
+
+    @witness
+    def told_the_latest(s) -> bool:
+        return s.told == s.latest and s.latest > 0
+
+    @witness
     def accepted_and_not_heard(s) -> bool:
         return s.request == Request.DONE and s.pending and s.high > 0
 
@@ -633,6 +667,7 @@ AS_SPECIFIED = {"NEWER": True, "BROKER_EPOCHS": True, "MAXIMAL": True}
 
 MODELS = [
     Expectation(Leadership, sizes={"Follower": 2, "L": 2, "M": 2}, distinct=6_624, generated=69_341, depth=12),
+    Expectation(Leadership, sizes={"Follower": 2, "L": 2, "M": 1}, distinct=5_880, generated=62_513, depth=12),
     Expectation(
         Changes,
         sizes={"Follower": 2, "L": 1, "V": 3, "M": 2, **AS_SPECIFIED},

@@ -254,6 +254,299 @@ class CommittedTransactions(Model):
         )
 
 
+class ReplicatedMarkers(Model):
+    """What holds `Failover` up, without its leaders, epochs and tables. Of each replica: its `log`, its high watermark
+    `hw`, the marker at which the transaction of each record ends there (`end_of`), and the markers that it does not
+    know to be replicated (`unreplicated`). Of the coordinator: the last transaction of each producer, the outcomes, and
+    where the marker of each is that was `answered`. Of the consumer: its position, and what it has `seen`.
+
+    Of replication it has what that protocol guarantees: a high watermark covers `committed` records and no others, and
+    who commits one more has all before it. Everything else is free: any replica may append at any time what its own log
+    allows, or cut its log, be it a leader, deposed, or a follower."""
+
+    log: dict[Replica, Records]
+    hw: dict[Replica, Offset]
+    end_of: dict[Replica, dict[Offset, Offset | None]]
+    unreplicated: dict[Replica, set[Offset]]
+    committed: Records
+    txn: dict[Producer, Txn]
+    outcome: dict[Producer, dict[Txn, Outcome]]
+    answered: dict[Producer, dict[Txn, Offset | None]]
+    position: Offset
+    seen: set[Offset]
+
+    @define
+    def is_data(s, r: Replica, x: Offset) -> bool:
+        return x < len(s.log[r]) and s.log[r][x].kind == Kind.DATA
+
+    @define
+    def outcome_of(s, x: Record) -> Outcome:
+        return s.outcome[x.producer][x.txn]
+
+    @define
+    def is_settled(s, r: Replica, x: Offset) -> bool:
+        """The marker of its transaction is there, and r takes it for replicated."""
+        return s.end_of[r][x] is not None and s.end_of[r][x] not in s.unreplicated[r]
+
+    @define
+    def answered_at(s, x: Record) -> Offset | None:
+        """Where the marker of its transaction is, if that was answered."""
+        return s.answered[x.producer][x.txn]
+
+    @define
+    def is_stable(s, r: Replica, o: Offset) -> bool:
+        """The last stable offset of r is at least o: each record below it is settled."""
+        return o <= s.hw[r] and all(x >= o or not s.is_data(r, x) or s.is_settled(r, x) for x in range(L))
+
+    @define
+    def tells_aborted(s, r: Replica, x: Offset) -> bool:
+        return s.end_of[r][x] is not None and s.log[r][s.end_of[r][x]].kind == Kind.ABORT
+
+    @define
+    def know(s, r: Replica, h: Offset) -> None:
+        s.next.hw[r] = h
+        s.next.unreplicated[r] = {m for m in s.unreplicated[r] if m >= h}
+
+    @action("TXF-4", who="leader, follower")
+    def append(s, r: Replica, x: Record) -> None:
+        """A record of a transaction that has begun, or a marker of one that is decided. In the log of r nothing of a
+        later transaction of the producer is before it, and before a record no marker of its own transaction."""
+        n = len(s.log[r])
+        require(n < L, x.txn <= s.txn[x.producer])
+        require(
+            all(
+                y.txn <= x.txn and (x.kind != Kind.DATA or y.kind == Kind.DATA or y.txn < x.txn)
+                for y in s.log[r]
+                if y.producer == x.producer
+            )
+        )
+        require(x.kind == Kind.DATA or s.outcome_of(x) == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT))
+        s.next.log[r] = s.log[r] + [x]
+        if x.kind != Kind.DATA:
+            s.next.end_of[r] = {
+                y: n
+                if s.is_data(r, y) and s.log[r][y].producer == x.producer and s.end_of[r][y] is None
+                else s.end_of[r][y]
+                for y in range(L + 1)
+            }
+            if any(s.is_data(r, y) and s.log[r][y].producer == x.producer and s.end_of[r][y] is None for y in range(L)):
+                s.next.unreplicated[r] = s.unreplicated[r] | {n}
+
+    @action("TXF-8", who="follower")
+    def truncate(s, r: Replica, o: Offset) -> None:
+        """Whatever is behind o. A transaction is open again if its marker is cut off."""
+        require(o < len(s.log[r]))
+        s.next.log[r] = s.log[r][:o]
+        s.next.hw[r] = min(s.hw[r], o)
+        s.next.end_of[r] = {
+            x: s.end_of[r][x] if s.end_of[r][x] is not None and s.end_of[r][x] < o else None for x in range(L + 1)
+        }
+        s.next.unreplicated[r] = {m for m in s.unreplicated[r] if m < o}
+
+    @action("TXF-9", who="leader, follower")
+    def hear(s, r: Replica, h: Offset) -> None:
+        """A high watermark: it may be lower than the one before. Up to it the log is what was committed."""
+        require(h <= len(s.log[r]), h <= len(s.committed))
+        require(all(s.log[r][n] == s.committed[n] for n in range(L) if n < h))
+        s.know(r, h)
+
+    @action("TXF-10", who="environment")
+    def restart(s, r: Replica, h: Offset) -> None:
+        """With a high watermark that it wrote down before. It knows still which markers that has not passed."""
+        require(h < s.hw[r])
+        s.know(r, h)
+
+    @action("TXF-6", "TXF-9", who="leader")
+    def commit(s, r: Replica) -> None:
+        """The next record, by one that has all that was committed."""
+        require(s.hw[r] == len(s.committed), s.hw[r] < len(s.log[r]))
+        s.next.committed = s.committed + [s.log[r][s.hw[r]]]
+        s.know(r, s.hw[r] + 1)
+
+    @action("TXF-2", who="coordinator")
+    def decide(s, p: Producer, commit: bool) -> None:
+        require(s.outcome[p][s.txn[p]] == Outcome.ONGOING)
+        s.next.outcome[p][s.txn[p]] = Outcome.COMMIT if commit else Outcome.ABORT
+
+    @action("TXF-6", who="coordinator")
+    def begin(s, p: Producer, m: Offset) -> None:
+        """The next transaction, when a marker of the one before is replicated."""
+        require(s.txn[p] < T, m < len(s.committed))
+        require(s.committed[m].producer == p, s.committed[m].kind != Kind.DATA, s.committed[m].txn == s.txn[p])
+        s.next.answered[p][s.txn[p]] = m
+        s.next.txn[p] = s.txn[p] + 1
+
+    @action("TXF-11", "TXF-12", who="reader")
+    def read(s, r: Replica) -> None:
+        """The next record, of any replica."""
+        require(s.position < L, s.is_stable(r, s.position + 1))
+        if s.is_data(r, s.position) and not s.tells_aborted(r, s.position):
+            s.next.seen = s.seen | {s.position}
+        s.next.position = s.position + 1
+
+    # ---- what is claimed
+
+    @invariant("TXF-11", "TXF-4", "TXF-9", "TXF-10")
+    def each_replica_tells_the_outcome(s, r: Replica, x: Offset) -> bool:
+        """Of each record that is settled there; so are all that are stable."""
+        return not s.is_settled(r, x) or s.outcome_of(s.log[r][x]) == (
+            Outcome.ABORT if s.tells_aborted(r, x) else Outcome.COMMIT
+        )
+
+    @invariant("TXF-12", "TXF-11")
+    def nothing_else_is_seen(s, x: Offset) -> bool:
+        """No record of a transaction that the coordinator aborted, and none that it has not decided."""
+        return x not in s.seen or (
+            x < len(s.committed) and s.committed[x].kind == Kind.DATA and s.outcome_of(s.committed[x]) == Outcome.COMMIT
+        )
+
+    @invariant("TXF-12", "TXF-11")
+    def nothing_is_left_out(s, x: Offset) -> bool:
+        """Every record that was committed and that the consumer has passed."""
+        return x >= s.position or (
+            x < len(s.committed)
+            and (x in s.seen or s.committed[x].kind != Kind.DATA or s.outcome_of(s.committed[x]) == Outcome.ABORT)
+        )
+
+    @step("TXF-12")
+    def each_once_and_in_order(s, x: Offset) -> bool:
+        return s.next.position >= s.position and (
+            (x in s.seen) == (x in s.next.seen) or (x in s.next.seen and x == s.position and s.next.position == x + 1)
+        )
+
+    @step("TXF-2")
+    def what_is_decided_stays(s, p: Producer, t: Txn) -> bool:
+        return s.outcome[p][t] == Outcome.ONGOING or s.next.outcome[p][t] == s.outcome[p][t]
+
+    @invariant("TXF-8", "TXF-9")
+    def what_is_below_a_high_watermark_is_committed(s, r: Replica, n: Offset) -> bool:
+        return (
+            s.hw[r] <= len(s.log[r]) and s.hw[r] <= len(s.committed) and (n >= s.hw[r] or s.log[r][n] == s.committed[n])
+        )
+
+    @invariant("TXF-4", "TXF-6")
+    def a_replicated_marker_ends_its_own(s, r: Replica, x: Offset) -> bool:
+        """Transaction, and no other: by what the replica itself knows of what is replicated."""
+        return not s.is_settled(r, x) or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
+
+    @invariant("TXF-9")
+    def below_a_replicated_marker_all_logs_are_the_same(s, r: Replica, x: Offset, n: Offset) -> bool:
+        return not s.is_settled(r, x) or (
+            s.end_of[r][x] < len(s.committed) and (n > s.end_of[r][x] or s.log[r][n] == s.committed[n])
+        )
+
+    @invariant("TXF-2")
+    def markers_say_what_was_decided(s, r: Replica, m: Offset) -> bool:
+        return (
+            m >= len(s.log[r])
+            or s.log[r][m].kind == Kind.DATA
+            or s.outcome_of(s.log[r][m]) == (Outcome.COMMIT if s.log[r][m].kind == Kind.COMMIT else Outcome.ABORT)
+        )
+
+    @invariant("TXF-6")
+    def the_marker_before_is_replicated(s, p: Producer, t: Txn) -> bool:
+        """When the next transaction begins."""
+        return t >= s.txn[p] or (
+            s.answered[p][t] is not None
+            and s.answered[p][t] < len(s.committed)
+            and s.committed[s.answered[p][t]].producer == p
+            and s.committed[s.answered[p][t]].kind != Kind.DATA
+            and s.committed[s.answered[p][t]].txn == t
+        )
+
+    @invariant("TXF-8")
+    def a_record_ends_at_a_marker_behind_it(s, r: Replica, x: Offset) -> bool:
+        """That is in the log."""
+        return s.end_of[r][x] is None or (
+            x < s.end_of[r][x]
+            and s.end_of[r][x] < len(s.log[r])
+            and s.log[r][x].kind == Kind.DATA
+            and s.log[r][s.end_of[r][x]].kind != Kind.DATA
+            and s.log[r][s.end_of[r][x]].producer == s.log[r][x].producer
+        )
+
+    @invariant("TXF-8")
+    def the_first_marker_ends_it(s, r: Replica, x: Offset, m: Offset) -> bool:
+        return (
+            not (x < m and m < len(s.log[r]))
+            or s.log[r][x].kind != Kind.DATA
+            or s.log[r][m].kind == Kind.DATA
+            or s.log[r][x].producer != s.log[r][m].producer
+            or (s.end_of[r][x] is not None and s.end_of[r][x] <= m)
+        )
+
+    @define
+    def is_committed(s, r: Replica, n: Offset) -> bool:
+        """What r has at n is what was committed there."""
+        return n < len(s.log[r]) and n < len(s.committed) and s.log[r][n] == s.committed[n]
+
+    @lemma("TXF-4", "TXF-6")
+    def a_marker_between_is_missing(s, r: Replica, x: Offset) -> bool:
+        """Where a marker ends a record of an earlier transaction: the marker of that one, which was answered, is not
+        there, or it is committed behind this one, which then is not what was committed in its place."""
+        return (
+            s.end_of[r][x] is None
+            or s.log[r][s.end_of[r][x]].txn == s.log[r][x].txn
+            or (
+                s.answered_at(s.log[r][x]) is not None
+                and s.answered_at(s.log[r][x]) < len(s.committed)
+                and not s.is_committed(
+                    r, s.answered_at(s.log[r][x]) if s.answered_at(s.log[r][x]) < s.end_of[r][x] else s.end_of[r][x]
+                )
+            )
+        )
+
+    @lemma("TXF-4")
+    def transactions_come_in_order(s, r: Replica, i: Offset, j: Offset) -> bool:
+        """In every log, and nothing joins one that has ended."""
+        return (
+            not (i < j and j < len(s.log[r]))
+            or s.log[r][i].producer != s.log[r][j].producer
+            or (
+                s.log[r][i].txn <= s.log[r][j].txn
+                and (
+                    s.log[r][i].kind == Kind.DATA or s.log[r][j].kind != Kind.DATA or s.log[r][i].txn < s.log[r][j].txn
+                )
+            )
+        )
+
+    @lemma("TXF-4")
+    def committed_in_order(s, i: Offset, j: Offset) -> bool:
+        return (
+            not (i < j and j < len(s.committed))
+            or s.committed[i].producer != s.committed[j].producer
+            or (
+                s.committed[i].txn <= s.committed[j].txn
+                and (
+                    s.committed[i].kind == Kind.DATA
+                    or s.committed[j].kind != Kind.DATA
+                    or s.committed[i].txn < s.committed[j].txn
+                )
+            )
+        )
+
+    @lemma("TXF-6")
+    def records_are_of_a_transaction_that_began(s, r: Replica, n: Offset) -> bool:
+        return n >= len(s.log[r]) or s.log[r][n].txn <= s.txn[s.log[r][n].producer]
+
+    @lemma("TXF-9")
+    def only_what_is_committed_is_read(s) -> bool:
+        return s.position <= len(s.committed)
+
+    @witness
+    def a_marker_ends_two_transactions(s, r: Replica) -> bool:
+        """Where the marker between them is missing."""
+        return any(s.end_of[r][x] is not None and s.log[r][x].txn < s.log[r][s.end_of[r][x]].txn for x in range(L))
+
+    @witness
+    def sees_a_record_and_its_marker(s) -> bool:
+        return s.seen != set() and s.position > 1
+
+    @witness
+    def passes_what_was_aborted(s) -> bool:
+        return s.seen == set() and s.position > 1 and s.committed[0].kind == Kind.DATA
+
+
 class Failover(Model):
     """Of each replica: its `log` and its high watermark `hw`; the leader `epoch` that it knows, whether it takes itself
     for the leader of it (`leading`), and where its log ended when it was elected (`start`). `open_at[r][x]` has the
@@ -543,6 +836,52 @@ class Failover(Model):
         )
 
     @define
+    def first_marker(s, r: Replica, x: Offset) -> Offset:
+        """Behind the record at x, for its producer; L if there is none."""
+        return min((m for m in range(L) if m > x and s.ends(r, m, s.log[r][x].producer)), default=L)
+
+    @define
+    def first_committed_marker(s, p: Producer, t: Txn) -> Offset:
+        return min(
+            (
+                m
+                for m in range(L)
+                if m < len(s.committed)
+                and s.committed[m].producer == p
+                and s.committed[m].kind != Kind.DATA
+                and s.committed[m].txn == t
+            ),
+            default=L,
+        )
+
+    @refines(ReplicatedMarkers, "TXF-4", "TXF-6", "TXF-8", "TXF-9")
+    def markers(s) -> ReplicatedMarkers:
+        """The tables of the replicas are those of their logs, and nothing of leaders and epochs matters."""
+        return ReplicatedMarkers.shown(
+            log=s.log,
+            hw=s.hw,
+            end_of={
+                r: {
+                    x: s.first_marker(r, x)
+                    if x < len(s.log[r]) and s.log[r][x].kind == Kind.DATA and s.first_marker(r, x) < L
+                    else None
+                    for x in range(L + 1)
+                }
+                for r in Replica
+            },
+            unreplicated={r: {m for m in range(L) if any(s.ended[r][f] == m for f in range(L))} for r in Replica},
+            committed=s.committed,
+            txn=s.txn,
+            outcome=s.outcome,
+            answered={
+                p: {t: s.first_committed_marker(p, t) if t < s.txn[p] else None for t in range(1, T + 1)}
+                for p in Producer
+            },
+            position=s.position,
+            seen=s.seen,
+        )
+
+    @define
     def outcome_of(s, x: Record) -> Outcome:
         return s.outcome[x.producer][x.txn]
 
@@ -775,6 +1114,14 @@ MODELS = [
         distinct=791,
         generated=1_503,
         depth=12,
+        deadlock=True,
+    ),
+    Expectation(
+        ReplicatedMarkers,
+        sizes={"Replica": 2, "Producer": 1, "L": 2, "E": 1, "T": 2, "C": 1},
+        distinct=34_492,
+        generated=327_031,
+        depth=15,
         deadlock=True,
     ),
     Expectation(

@@ -6,7 +6,8 @@ while it waits it counts with the larger of the sets that may be true (the maxim
 all of those have it.
 
 What the replicas and the controller come to together is the replication protocol (RPN); what the log does with batches
-is the log (LOG); where an epoch begins is the leader epochs (LEC). Here they stand beside each other in one broker.
+is the log (LOG); where an epoch begins is the leader epochs (LEC). Here they stand beside each other in one broker. Its
+replica may move to another log directory: a future replica copies it there, and takes its place.
 
 Source: Kafka Internals, ch. 03, "Offset boundaries: LSO, LEO, HW, recovery point"; KIP-101, KIP-279, KIP-320, KIP-497,
 KIP-841, KIP-903; Partition, Replica, DefaultAlterPartitionManager, AbstractFetcherThread and ReplicaFetcherThread,
@@ -20,7 +21,7 @@ from typing import Annotated, Literal
 
 from icontract import ensure, require
 
-from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
+from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, states
 from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import BrokerEpoch, Duration, LeaderEpoch, NodeId, Offset, Time, Timeout, Within
@@ -28,6 +29,9 @@ from kafkaspec.spec.common.kafka import INT_MAX, OUT_OF_RANGE
 from kafkaspec.spec.storage import replication
 from kafkaspec.spec.storage.high_watermark_parts import fetches, replicas
 from kafkaspec.spec.storage.high_watermark_parts.answers import (
+    NOT_DONE,
+    TO_BE_TOLD,
+    AlterPartitionError,
     AppendInfo,
     Batch,
     Completion,
@@ -36,6 +40,7 @@ from kafkaspec.spec.storage.high_watermark_parts.answers import (
     FewRecords,
 )
 from kafkaspec.spec.storage.high_watermark_parts.contracts import (
+    are_in_order,
     in_bounds,
     is_set,
     is_told_in_order,
@@ -51,6 +56,13 @@ from kafkaspec.spec.storage.high_watermark_parts.fetches import (
     read,
     refused_log,
 )
+from kafkaspec.spec.storage.high_watermark_parts.moves import (
+    alter_replica_log_dirs,
+    assign_replicas_to_dirs_succeeded,
+    fetch_from_current_replica,
+    marked,
+    with_move,
+)
 from kafkaspec.spec.storage.high_watermark_parts.replicas import (
     LOCAL,
     NOT_KNOWN,
@@ -65,17 +77,22 @@ from kafkaspec.spec.storage.high_watermark_parts.replicas import (
     end_of_epoch,
     is_caught_up,
     is_eligible,
+    latest_epoch,
+    low_watermark_of,
     maximal_isr,
     maybe_expanded,
     min_isr,
     observe,
     out_of_sync,
+    reset_to,
     rule,
+    truncation,
     with_change,
     with_epoch,
+    with_high_watermark,
     with_high_watermark_raised,
+    with_log_fetched,
 )
-from kafkaspec.spec.storage.replication import BETWEEN_BROKERS
 
 PREFIX = "HWM"
 TITLE = "High watermark"
@@ -99,28 +116,6 @@ OffsetOrHighWatermark = Annotated[int, Within(-2, 2**62)]
 FewReplicas = Annotated[int, Within(1, 100)]
 FollowerId = Annotated[int, Within(2, INT_MAX)]
 NodeIdOrNone = Annotated[int, Within(-1, INT_MAX)]
-
-clause(
-    """HWM-39: The caller's duty: of a partition epoch the controller tells one leader, one leader epoch and one set of
-    in-sync replicas, of a higher one no lower leader epoch, and of one leader epoch one leader, which is in sync; this
-    broker is one of the replicas, which are at most 100. A follower's answer is for its log end, from a leader whose
-    log start is at most its high watermark and at most that offset; batches come in the order of their epochs. An
-    answer of the controller is for a request that was sent. Time and offsets stay within 62 bits.
-    [ReplicationControlManager and ReplicaManager, Kafka 4.3.0]""",
-    without={
-        "model": "the model's controller and followers keep it",
-        "proof": "see the model",
-        "impl": "the caller's duty: the impl relies on it and does not check it",
-        "mutant": "beyond it nothing is promised, so that nothing can be broken",
-    },
-)
-clause(
-    """HWM-40: While a leader takes over what the controller says only if its partition epoch is higher than its
-    own, each in-sync replica that the controller has is in the leader's maximal ISR, and has every record below the
-    leader's high watermark. When the high watermark rises over a record, at least min.insync.replicas of the replicas
-    that the leader knows as in sync have it, the leader included. [KIP-497, KIP-903]""",
-    without=BETWEEN_BROKERS,
-)
 
 
 def initial(
@@ -168,7 +163,7 @@ def advance(state: Partition, ms: Duration) -> Partition:
     return replace(state, now=state.now + ms)
 
 
-@machine.operation("makeLeader", "HWM-24", "HWM-23", "HWM-25", "HWM-3", "HWM-4", "HWM-2", "HWM-1")
+@machine.operation("makeLeader", "HWM-24", "HWM-23", "HWM-25", "HWM-3", "HWM-4", "HWM-2", "HWM-1", "HWM-41", "HWM-46")
 @states(without={"HWM-23": ONE_CALL})
 @require(
     lambda state, leader_epoch, partition_epoch: is_told_in_order(state, LOCAL, leader_epoch, partition_epoch),
@@ -179,7 +174,7 @@ def advance(state: Partition, ms: Duration) -> Partition:
 @of_a_leader
 @ensure(
     lambda state, partition_epoch, result: (
-        (result.state == state and result.result is False) or partition_epoch >= state.partition_epoch
+        (result.state == with_move(state) and result.result is False) or partition_epoch >= state.partition_epoch
     ),
     "HWM-23 what has a lower partition epoch changes nothing",
 )
@@ -217,7 +212,7 @@ def make_leader(
     KIP-497; KAFKA-7415]
     """
     if partition_epoch < state.partition_epoch:
-        return Step(state, False)
+        return Step(with_move(state), False)
     was_leader = state.is_leader
     known = {f.id: f for f in state.followers} if was_leader else {}
     followers = [known.get(id, Follower(id)) for id in sorted(replicas) if id != LOCAL]
@@ -228,10 +223,10 @@ def make_leader(
         log = with_epoch(state.log, leader_epoch, end)
         after = replace(after, followers=reset, leader_epoch=leader_epoch, epoch_start=end, log=log)
     after = replace(after, partition_epoch=partition_epoch, leader=LOCAL)
-    return Step(with_high_watermark_raised(after), not was_leader)
+    return Step(with_move(with_high_watermark_raised(after)), not was_leader)
 
 
-@machine.operation("makeFollower", "HWM-26", "HWM-23", "HWM-1")
+@machine.operation("makeFollower", "HWM-26", "HWM-23", "HWM-1", "HWM-41", "HWM-46")
 @states(without={"HWM-26": ONE_BROKER})
 @require(
     lambda state, leader, leader_epoch, partition_epoch: is_told_in_order(state, leader, leader_epoch, partition_epoch),
@@ -241,7 +236,7 @@ def make_leader(
 @in_bounds
 @ensure(
     lambda state, partition_epoch, result: (
-        (result.state == state and result.result is False) or partition_epoch >= state.partition_epoch
+        (result.state == with_move(state) and result.result is False) or partition_epoch >= state.partition_epoch
     ),
     "HWM-23 what has a lower partition epoch changes nothing",
 )
@@ -268,7 +263,7 @@ def make_follower(
     from the new leader if and only if the leader epoch is new. [{PARTITION}, makeFollower; KIP-320; KAFKA-7164]
     """
     if partition_epoch < state.partition_epoch:
-        return Step(state, False)
+        return Step(with_move(state), False)
     after = replace(
         state,
         leader=leader,
@@ -280,7 +275,9 @@ def make_follower(
         pending=None,
         followers=(),
     )
-    return Step(after, leader_epoch > state.leader_epoch)
+    if leader_epoch > state.leader_epoch:
+        after = replace(after, last_fetched_epoch=latest_epoch(state.log))
+    return Step(with_move(after), leader_epoch > state.leader_epoch)
 
 
 # ---- producers -------------------------------------------------------------------------------------------------------
@@ -450,7 +447,8 @@ def last_offset_for_leader_epoch(
 
     HWM-35: Asked for the end of a leader epoch, a broker answers where the highest epoch that is not above it ends in
     its log, and which that is; both are -1 where it does not know (LEC-10, LEC-12). The epoch of a leader is in its log
-    from its election on, without any record too. [KIP-101, KIP-279; {PARTITION}, lastOffsetForLeaderEpoch; KAFKA-7415]
+    from its election on, without any record too, unless the log was moved to another directory (HWM-45). [KIP-101,
+    KIP-279; {PARTITION}, lastOffsetForLeaderEpoch; KAFKA-7415]
     """
     refused = refused_log(state, current_leader_epoch, only_leader)
     if refused is not None:
@@ -571,22 +569,6 @@ def alter_partition_succeeded(
     return with_high_watermark_raised(after)
 
 
-NOT_DONE = ("INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED")
-TO_BE_TOLD = (
-    "UNKNOWN_TOPIC_OR_PARTITION",
-    "UNKNOWN_TOPIC_ID",
-    "FENCED_LEADER_EPOCH",
-    "INVALID_UPDATE_VERSION",
-    "INVALID_REQUEST",
-    "NEW_LEADER_ELECTED",
-)
-AlterPartitionError = Literal[
-    "INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID",
-    "FENCED_LEADER_EPOCH", "INVALID_UPDATE_VERSION", "INVALID_REQUEST", "NEW_LEADER_ELECTED",
-    "UNKNOWN_SERVER_ERROR", "NOT_CONTROLLER", "REQUEST_TIMED_OUT",
-]  # fmt: skip
-
-
 @machine.operation("alterPartitionFailed", "HWM-19", "HWM-20", "HWM-21", "HWM-22", "HWM-4", "HWM-2", "HWM-1")
 @states(without={"HWM-21": ONE_CALL})
 @asked
@@ -626,13 +608,15 @@ def alter_partition_failed(state: Partition, error: AlterPartitionError) -> Part
     return after if error in TO_BE_TOLD else state
 
 
+# ---- moves to another log directory ----------------------------------------------------------------------------------
+machine.operation("alterReplicaLogDirs", "HWM-41", "HWM-47", "HWM-1")(alter_replica_log_dirs)
+machine.operation("assignReplicasToDirsSucceeded", "HWM-48")(assign_replicas_to_dirs_succeeded)
+machine.operation("fetchFromCurrentReplica", "HWM-42", "HWM-43", "HWM-44", "HWM-45", "HWM-1")(
+    fetch_from_current_replica
+)
+
+
 # ---- deletion --------------------------------------------------------------------------------------------------------
-def low_watermark_of(state: Partition) -> int:
-    """The smallest log start of the leader and of the followers whose brokers are alive."""
-    alive = {b.id for b in state.brokers if not b.fenced}
-    return min([state.log.log_start, *(f.log_start for f in state.followers if f.id in alive)])
-
-
 @machine.operation("deleteRecordsOnLeader", "HWM-30", "HWM-31", "HWM-10", "HWM-2", "HWM-1")
 @states(without={"HWM-30": ONE_BROKER})
 @of_a_leader
@@ -669,21 +653,15 @@ def delete_records_on_leader(state: Partition, offset: OffsetOrHighWatermark) ->
 def low_watermark_if_leader(state: Partition) -> int | Refused:
     """Whether a deletion is done everywhere.
 
-    HWM-31: The low watermark is the smallest of the log starts of the leader and of its followers whose brokers the
-    metadata has unfenced, in sync or not; -1 if one of them has not fetched yet. DeleteRecords is answered when it has
-    reached the offset. [KIP-107; {PARTITION}, lowWatermarkIfLeader]
+    HWM-31: The low watermark is the smallest of the log starts of the leader, of its future replica, and of its
+    followers whose brokers the metadata has unfenced, in sync or not; -1 if one of them has not fetched yet.
+    DeleteRecords is answered when it has reached the offset. [KIP-107, KIP-113; {PARTITION}, lowWatermarkIfLeader]
     """
     return low_watermark_of(state) if state.is_leader else NOT_LEADER
 
 
 # ---- followers -------------------------------------------------------------------------------------------------------
 follows = require(lambda state: state.leader is not None and not state.is_leader, "HWM-39 a follower's answer")
-
-
-def are_in_order(state: Partition, batches: Sequence[Batch]) -> bool:
-    """Whether a leader may send these batches behind what the follower has."""
-    epochs = [*(e.epoch for e in state.log.epochs[-1:]), *(b.epoch for b in batches)]
-    return len(batches) <= 10 and epochs == sorted(epochs)
 
 
 @machine.operation("processPartitionData", "HWM-32", "HWM-1")
@@ -716,16 +694,17 @@ def process_partition_data(
     above its log end; and its log start rises to the leader's. [{FETCHER}; ReplicaFetcherThread and {LOG},
     maybeUpdateHighWatermark and maybeIncrementLogStartOffset; KAFKA-18723]
     """
-    log = state.log
+    log, named = state.log, state.last_fetched_epoch
     for batch in batches:
         if batch.epoch > state.leader_epoch:
             break
+        named = batch.epoch
         log = replace(with_epoch(log, batch.epoch, log.log_end), log_end=log.log_end + batch.records)
-    high = min(max(high_watermark, log.log_start), log.log_end)
-    return replace(state, log=begun_at(replace(log, high_watermark=high), log_start))
+    log = begun_at(with_high_watermark(log, high_watermark), log_start)
+    return replace(state, log=log, last_fetched_epoch=named)
 
 
-@machine.operation("truncateOnFetchResponse", "HWM-33", "HWM-1")
+@machine.operation("truncateOnFetchResponse", "HWM-33", "HWM-1", "HWM-42")
 @states(without=ONE_BROKER)
 @follows
 @in_bounds
@@ -746,18 +725,12 @@ def truncate_on_fetch_response(state: Partition, epoch: LeaderEpoch, end_offset:
     has no such epoch, but lower ones, at the end of the highest of those. Its high watermark is then not above its log
     end. [KIP-101, KIP-279, KIP-595; {FETCHER}, getOffsetTruncationState; KAFKA-6361, KAFKA-14704]
     """
-    own = end_of_epoch(state.log, epoch)
-    if own.end_offset == NOT_KNOWN:
-        offset = end_offset
-    elif own.epoch != epoch:
-        offset = own.end_offset
-    else:
-        offset = min(own.end_offset, end_offset)
-    offset = min(offset, state.log.log_end)
-    return Step(replace(state, log=cut(state.log, offset)), offset)
+    offset, is_complete = truncation(state.log, epoch, end_offset)
+    after = with_log_fetched(state, cut(state.log, offset))
+    return Step(marked(after, offset) if is_complete else after, offset)
 
 
-@machine.operation("fetchOffsetAndTruncate", "HWM-34", "HWM-1")
+@machine.operation("fetchOffsetAndTruncate", "HWM-34", "HWM-1", "HWM-42")
 @states(without=ONE_BROKER)
 @follows
 @require(lambda leader_start, leader_end: leader_start <= leader_end, "HWM-39 a log begins before it ends")
@@ -775,23 +748,20 @@ def fetch_offset_and_truncate(state: Partition, leader_start: Offset, leader_end
     drops its log and begins one there: log start, high watermark and log end are that offset, and no epoch is known.
     Otherwise nothing changes. [{FETCHER}, fetchOffsetAndTruncate; {LOG}, truncateFullyAndStartAt; KAFKA-9491]
     """
-    log = state.log
-    if leader_end < log.log_end:
-        log = cut(log, leader_end)
-    elif leader_start > log.log_end:
-        log = replicas.Log(leader_start, leader_start, leader_start)
-    return Step(replace(state, log=log), log.log_end)
+    after = with_log_fetched(state, reset_to(state.log, leader_start, leader_end))
+    return Step(marked(after, leader_end) if leader_end < state.log.log_end else after, after.log.log_end)
 
 
 @machine.question("nextFetch", "HWM-38")
 @states(without=A_QUESTION)
 @follows
 @ensure(
-    lambda state, result: result.last_fetched_epoch == (state.log.epochs[-1].epoch if state.log.epochs else None),
-    "HWM-38 it names the latest epoch of its log",
+    lambda state, result: result.last_fetched_epoch == state.last_fetched_epoch,
+    "HWM-38 it names the latest epoch that it fetched",
 )
 def next_fetch(state: Partition) -> FetchRequest:
     """HWM-38: A follower fetches from its log end, and names its leader epoch, its log start, and the latest epoch of
-    its log, whatever the answer before had in it; none if it knows no epoch. [KIP-595; {FETCHER}; KAFKA-15510]"""
-    latest = state.log.epochs[-1].epoch if state.log.epochs else None
-    return FetchRequest(state.leader_epoch, latest, state.log.log_end, state.log.log_start)
+    its log, whatever the answer before had in it; none if it knows no epoch. After a move to another log directory
+    (HWM-45) that is the latest epoch of the log before, until it appends or truncates. [KIP-595; {FETCHER};
+    KAFKA-15510]"""
+    return FetchRequest(state.leader_epoch, state.last_fetched_epoch, state.log.log_end, state.log.log_start)

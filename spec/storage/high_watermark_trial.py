@@ -81,7 +81,14 @@ def _begins_at_end(state: Partition) -> bool:
     return state.log.epochs[-1:] != () and state.log.epochs[-1].start_offset == state.log.log_end
 
 
+def _is_moved(state: Partition) -> bool:
+    """Whether the controller is to be silent for a while, so that a move comes to its end."""
+    return state.future is not None and state.future.reassignment != "NONE" and not _one_in(state, 4)
+
+
 def _leaders(state: Partition) -> Sequence[int]:
+    if _is_moved(state):
+        return []
     if state.is_leader:
         return [2, 3, -1] if _one_in(state, 5 if _begins_at_end(state) else 12) else []
     return [2, 2, 3, -1, FAR, *([state.leader] * 2 if state.leader is not None else [])]
@@ -94,6 +101,8 @@ def _partition_epochs(state: Partition) -> Sequence[int]:
 
 def _assignments(state: Partition) -> Sequence[Sequence[int]]:
     """What the controller says to one that leads already is said seldom, but while something is pending."""
+    if _is_moved(state):
+        return []
     if state.is_leader and not _one_in(state, 2 if state.pending is not None else 6):
         return []
     return [*[[LOCAL, 2, 3]] * 4, [LOCAL, 2], [3, LOCAL], [LOCAL], [2, LOCAL, 4, 3], [2, LOCAL, 4, 3]]
@@ -185,6 +194,14 @@ def _passing(state: Partition) -> Sequence[int]:
     return [1, *up_to_now, lag // 2 + 1, *([lag, lag + 1] if state.pending is None else [])]
 
 
+def _directories(state: Partition) -> Sequence[int]:
+    """A move is asked for seldom, so that it comes to its end; sometimes back, or elsewhere."""
+    if state.future is None:
+        return [2, 3, 1] if _one_in(state, 4) else []
+    often = {"NONE": 12, "QUEUED": 3, "ACCEPTED": 1}[state.future.reassignment]
+    return [1, 2, 3] if _one_in(state, often) else []
+
+
 def _required(state: Partition) -> Sequence[int]:
     return [state.log.high_watermark, state.log.high_watermark + 1, state.log.log_end, 0] if _one_in(state, 2) else []
 
@@ -208,6 +225,7 @@ machine.candidates |= {
     "leader_recovery_state": lambda state: ("RECOVERED", "RECOVERED", "RECOVERING"),
     "count": lambda state: (1, 1, 2, 3) if _led(state) else (),
     "required_acks": lambda state: (-1, -1, 1, 0),
+    "directory": _directories,
     "required_offset": _required,
     "replica": lambda state: [_focus(state)] * 4 + [2, 3, *([4] if state.follower(4) else [])] if _led(state) else [],
     "broker_epoch": _broker_epochs,

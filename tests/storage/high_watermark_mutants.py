@@ -17,6 +17,7 @@ from kafkaspec.impl.storage.high_watermark import (
     AlterPartitionQueue,
     CommittedState,
     FollowerState,
+    FutureReplica,
     LeaderAndIsr,
     Partition,
     Pending,
@@ -804,6 +805,190 @@ def _leading_joins_anywhere() -> LoadedModel:
     return load(Leadership)
 
 
+# ---- moves to another log directory
+def _futures(make: type[FutureReplica]) -> Callable[[], Driver]:
+    return _of(type(make.__name__, (Partition,), {"Future": make}))
+
+
+class WantedIsForgotten(Partition):
+    """What was asked for before there was a log."""
+
+    def alter_log_dir(self, directory: int) -> None:
+        try:
+            super().alter_log_dir(directory)
+        finally:
+            self.wanted_directory = None
+
+
+class KeepsTheOtherDirectory(Partition):
+    """A future replica goes on in the directory that was asked for first."""
+
+    def alter_log_dir(self, directory: int) -> None:
+        if self.future is None or directory == self.directory:
+            super().alter_log_dir(directory)
+
+
+class LowWithoutTheFuture(Partition):
+    def low_watermark(self) -> int:
+        future, self.future = self.future, None
+        try:
+            return super().low_watermark()
+        finally:
+            self.future = future
+
+
+class BeginsAtTheEnd(FutureReplica):
+    """In a new epoch it would fetch from its log end: where no epoch says more, nothing is cut."""
+
+    def begin(self, leader_epoch: int) -> None:
+        super().begin(leader_epoch)
+        self.offset = self.log.end
+
+
+class BeginsWithoutTruncating(FutureReplica):
+    def begin(self, leader_epoch: int) -> None:
+        super().begin(leader_epoch)
+        self.is_truncating = False
+        self.offset = self.log.end
+
+
+class TruncatesToTheMark(FutureReplica):
+    """Whatever the epochs say: before KIP-279."""
+
+    def truncate(self, current: ReplicaLog) -> None:
+        self.log.truncate_to(self.offset)
+        self.is_truncating = False
+
+
+class NotMarked(FutureReplica):
+    """The current replica was cut."""
+
+    def mark_for_truncation(self, offset: int) -> None:
+        pass
+
+
+class MarkedAboveItsOffset(FutureReplica):
+    """The last cut is the last word, also above what it has, or above an earlier cut."""
+
+    def mark_for_truncation(self, offset: int) -> None:
+        self.offset = offset
+        self.is_truncating = True
+
+
+class MarkedAlways(Partition):
+    """Also where the leader's epoch was unknown: what would be right, and is not so."""
+
+    def truncate_on_fetch(self, epoch: int, end_offset: int) -> int:
+        end = super().truncate_on_fetch(epoch, end_offset)
+        if self.future is not None:
+            self.future.mark_for_truncation(end)
+        return end
+
+
+class FetchesWhatIsReplicated(FutureReplica):
+    """Alone."""
+
+    def fetch(self, current: ReplicaLog) -> bool:
+        end, current.end = current.end, max(current.high_watermark, min(self.offset, current.end))
+        try:
+            return super().fetch(current)
+        finally:
+            current.end = end
+
+
+class KeepsItsStart(FutureReplica):
+    def fetch(self, current: ReplicaLog) -> bool:
+        start, current.start = current.start, min(current.start, self.log.start)
+        try:
+            return super().fetch(current)
+        finally:
+            current.start = start
+
+
+class FetchesAtOnceAgain(FutureReplica):
+    """Where its fetch was out of range."""
+
+    def fetch(self, current: ReplicaLog) -> bool:
+        return super().fetch(current) or super().fetch(current)
+
+
+class PromotesUnasked(Partition):
+    """Before KIP-858: the controller need not know."""
+
+    def continue_move(self) -> None:
+        if self.future is not None:
+            self.future.reassignment = impl.ACCEPTED
+        super().continue_move()
+
+
+class PromotesBehind(Partition):
+    """As soon as the controller has accepted it."""
+
+    def on_assigned(self) -> None:
+        super().on_assigned()
+        if self.future is not None and self.future.reassignment == impl.ACCEPTED:
+            self.promote(self.future)
+
+
+class KeepsItsHighWatermark(Partition):
+    """That of its last fetch."""
+
+    def promote(self, future: FutureReplica) -> None:
+        high = future.log.high_watermark - (future.log.high_watermark > future.log.start)
+        super().promote(future)
+        self.log.high_watermark = high
+
+
+class CarriesTheEpochs(Partition):
+    """As KAFKA-20961 would have it."""
+
+    def promote(self, future: FutureReplica) -> None:
+        for epoch, start in self.log.epochs.entries:
+            future.log.epochs.assign(epoch, start)
+        super().promote(future)
+
+
+class NamesTheNewLogsEpoch(Partition):
+    def promote(self, future: FutureReplica) -> None:
+        super().promote(future)
+        self.last_fetched_epoch = self.log.latest_epoch
+
+
+class GoesOnAsking(Partition):
+    """What the controller says does not end that it was asked."""
+
+    def restart_move(self) -> None:
+        before = None if self.future is None else self.future.reassignment
+        super().restart_move()
+        if self.future is not None and before is not None:
+            self.future.reassignment = before
+
+
+class RestartsByNewEpochs(Partition):
+    """Alone."""
+
+    def restart_move(self) -> None:
+        future = self.future
+        if future is None or future.leader_epoch != self.leader_epoch:
+            super().restart_move()
+
+
+class TakesNothingBack(Partition):
+    def cancel_move(self) -> None:
+        self.future = None
+
+
+class ComparesTheDirectory(Partition):
+    """An answer is for the directory that it was asked for."""
+
+    def on_assigned(self) -> None:
+        asked, future = self.assignment, self.future
+        before = None if future is None else future.reassignment
+        super().on_assigned()
+        if future is not None and before is not None and asked is not None and asked[0] != future.directory:
+            future.reassignment = before
+
+
 MUTANTS: list[Mutant] = [
     of_impl("above the end", "HWM-1 HWM-32", "a follower's high watermark is above its log end", _log(AboveTheEnd)),
     of_impl("falls", "HWM-2 HWM-3", "a leader's high watermark falls", _log(OfALeaderFalls)),
@@ -890,6 +1075,25 @@ MUTANTS: list[Mutant] = [
     of_impl("tells the latest", "HWM-36", "before its epoch is replicated", _of(TellsTheLatest)),
     of_impl("reads up to the end", "HWM-37", "a consumer reads what may be lost", _of(ReadsUpToTheEnd)),
     of_impl("forgets the last epoch", "HWM-38", "behind an empty answer", _of(ForgetsTheLastEpoch), "KAFKA-15510"),
+    of_impl("wanted is forgotten", "HWM-41", "a directory that was asked for first", _of(WantedIsForgotten)),
+    of_impl("keeps the other directory", "HWM-41 HWM-47", "that was asked for before", _of(KeepsTheOtherDirectory)),
+    of_impl("low without the future", "HWM-31", "its log start does not count", _of(LowWithoutTheFuture)),
+    of_impl("begins without truncating", "HWM-42", "in a new epoch", _futures(BeginsWithoutTruncating)),
+    of_impl("truncates to the mark", "HWM-42", "whatever the epochs say", _futures(TruncatesToTheMark), "KIP-279"),
+    of_impl("not marked", "HWM-42", "when the current replica is cut", _futures(NotMarked)),
+    of_impl("marked always", "HWM-42", "also where the leader's epoch was unknown", _of(MarkedAlways)),
+    of_impl("fetches what is replicated", "HWM-43", "alone", _futures(FetchesWhatIsReplicated)),
+    of_impl("keeps its start", "HWM-43", "where the current log's rises", _futures(KeepsItsStart)),
+    of_impl("promotes unasked", "HWM-44", "the controller need not know", _of(PromotesUnasked), "KIP-858"),
+    of_impl("promotes behind", "HWM-44", "once it was accepted", _of(PromotesBehind)),
+    of_impl("keeps its high watermark", "HWM-45", "of before", _of(KeepsItsHighWatermark)),
+    of_impl("carries the epochs", "HWM-45", "those without records too", _of(CarriesTheEpochs)),
+    of_impl("names the new log's epoch", "HWM-45 HWM-38", "in its next fetch", _of(NamesTheNewLogsEpoch)),
+    of_impl("goes on asking", "HWM-46", "what the controller says ends nothing", _of(GoesOnAsking)),
+    of_impl(
+        "takes nothing back", "HWM-47", "the controller has another directory", _of(TakesNothingBack), "KAFKA-16297"
+    ),
+    of_impl("compares the directory", "HWM-48", "of an answer", _of(ComparesTheDirectory)),
     of_spec(
         "spec: rises with the log", "HWM-3 HWM-28", "an append is replicated at once",
         _spec("appendRecordsToLeader", _rises_with_the_log),
@@ -914,7 +1118,18 @@ MUTANTS: list[Mutant] = [
     of_model("Leadership: joins anywhere", "HWM-14", "below the high watermark", _leading_joins_anywhere),
 ]  # fmt: skip
 
-SURVIVORS: dict[str, str] = {}
+_SO_TELLS = "a step of `tell`, which may tell what was asked for: fewer ways to the same states"
+_STAYS = "whoever was never fenced is in the same states: fewer ways to them"
+_RESTARTS = "whoever restarts is unfenced and out of sync, as one that is unfenced: fewer ways to the same states"
+SURVIVORS: dict[str, str] = {
+    "Leadership.succeed: guard 1 negated": _SO_TELLS,
+    "Leadership.succeed: no effect 1": _SO_TELLS,
+    "Leadership.succeed: effect 1, other value": _SO_TELLS,
+    "Leadership.unfence: guard 1 negated": _STAYS,
+    "Leadership.unfence: no effect 1": _STAYS,
+    "Changes.unfence: guard 1 negated": _RESTARTS,
+    "Changes.unfence: no effect 1": _RESTARTS,
+}
 """Generated faults of the models that nobody can notice, and why."""
 
 
@@ -1012,6 +1227,10 @@ class NoErrorInFlight(Partition):
 
 
 RARE: list[Mutant] = [
+    of_impl("begins at the end", "HWM-42", "no epoch in common: nothing is cut", _futures(BeginsAtTheEnd)),
+    of_impl("marked above its offset", "HWM-42", "also where it has less", _futures(MarkedAboveItsOffset)),
+    of_impl("fetches at once again", "HWM-43", "where it was out of range", _futures(FetchesAtOnceAgain)),
+    of_impl("restarts by new epochs", "HWM-46", "alone", _of(RestartsByNewEpochs)),
     of_impl("looks at every fetch", "HWM-3", "also where its offset is the one of before", _of(LooksAtEveryFetch)),
     of_impl("lags on the limit", "HWM-5", "at replica.lag.time.max.ms", _followers(LagsOnTheLimit)),
     of_impl("keeps the log end", "HWM-7", "of a follower that has less", _followers(KeepsTheLogEnd)),

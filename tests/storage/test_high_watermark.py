@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.explore.engine import explore
 from kafkaspec.impl.storage.high_watermark_driver import Driver
@@ -16,9 +17,16 @@ from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.high_watermark import AS_SPECIFIED, Changes
 from kafkaspec.spec.storage import high_watermark as spec
 from kafkaspec.spec.storage import high_watermark_trial as trial
-from kafkaspec.spec.storage.high_watermark_parts import fetches
+from kafkaspec.spec.storage.high_watermark_parts import answers, fetches, moves
 from kafkaspec.spec.storage.high_watermark_parts.contracts import has_risen, is_in_bounds
-from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, Log, Partition, maximal_isr
+from kafkaspec.spec.storage.high_watermark_parts.replicas import (
+    LOCAL,
+    Assignment,
+    FutureReplica,
+    Log,
+    Partition,
+    maximal_isr,
+)
 
 NOW = 1_000_000
 LAG = 30_000
@@ -81,11 +89,35 @@ class Broker:
     def failed(self, error: str) -> Any:
         return self("alterPartitionFailed", error=error)
 
+    def move(self, directory: int) -> Any:
+        return self("alterReplicaLogDirs", directory=directory)
+
+    def moves_on(self) -> None:
+        """A round of the thread that moves the replica."""
+        self("fetchFromCurrentReplica")
+
+    def noted(self) -> None:
+        """The controller has noted the directory that it was asked for."""
+        self("assignReplicasToDirsSucceeded")
+
+    def truncate(self, epoch: int, end_offset: int) -> Any:
+        return self("truncateOnFetchResponse", epoch=epoch, end_offset=end_offset)
+
+    @property
+    def future(self) -> FutureReplica:
+        assert self.state.future is not None
+        return self.state.future
+
     def shrink(self) -> Any:
         return self("maybeShrinkIsr")
 
     def passes(self, ms: int) -> Any:
         return self("advance", ms=ms)
+
+    @property
+    def asked(self) -> Assignment | None:
+        """What the controller is asked to note."""
+        return self.state.assignment
 
     @property
     def high(self) -> int:
@@ -165,6 +197,7 @@ def test_the_high_watermark_is_between_log_start_and_log_end() -> None:
     assert (log.log_start, log.high_watermark, log.log_end) == (1, 2, 3)
     assert is_in_bounds(b.state)
     for wrong in (Log(2, 3, 1), Log(0, 1, 2), Log(-1, 1, 0)):
+        assert not is_in_bounds(replace(b.state, future=FutureReplica(2, 1, wrong)))
         assert not is_in_bounds(b.state.with_log(**{n: getattr(wrong, n) for n in wrong.__dataclass_fields__}))
 
 
@@ -511,7 +544,7 @@ def test_a_change_that_was_not_done(error: str) -> None:
 
 
 @pytest.mark.clause("HWM-20")
-@pytest.mark.parametrize("error", spec.TO_BE_TOLD)
+@pytest.mark.parametrize("error", answers.TO_BE_TOLD)
 def test_a_change_of_which_nobody_knows_whether_it_was_done(error: str) -> None:
     b = expanding()
     b.failed(error)
@@ -695,6 +728,269 @@ def test_the_low_watermark_is_the_least_log_start_of_those_alive() -> None:
     assert b("lowWatermarkIfLeader") == 2
 
 
+@pytest.mark.clause("HWM-31")
+def test_a_deletion_waits_for_the_future_replica() -> None:
+    b = leader([1, 2])
+    b.lead([1, 2], version=2, replicas=(1, 2))
+    b.append(3)
+    b.fetch(2, 3)
+    assert b("deleteRecordsOnLeader", offset=2) == [2, 0]
+    b.fetch(2, 3, start=2)
+    assert b("lowWatermarkIfLeader") == 2
+    b.move(2)
+    assert b("lowWatermarkIfLeader") == 0
+    b.moves_on()
+    assert b("lowWatermarkIfLeader") == 2
+    assert b("deleteRecordsOnLeader", offset=1) == [1, 2]
+
+
+@pytest.mark.clause("HWM-32", "HWM-38")
+def test_a_follower_tells_the_log_start_that_it_took_over() -> None:
+    """So that the leader's low watermark rises."""
+    b = Broker()
+    b.follow(epoch=3)
+    b.copy([[3, 4]], high=3)
+    assert b("nextFetch")[3] == 0
+    b.copy([], high=3, start=2)
+    assert b("nextFetch")[3] == 2
+    lead = leader([1, 2])
+    lead.lead([1, 2], version=2, replicas=(1, 2))
+    lead.append(4)
+    lead.fetch(2, 4)
+    assert lead("deleteRecordsOnLeader", offset=2) == [2, 0]
+    lead.fetch(2, 4, start=b("nextFetch")[3])
+    assert lead("lowWatermarkIfLeader") == 2
+
+
+# ---- moves to another log directory
+def moving(*batches: list[int], high: int = 0, directory: int = 2) -> Broker:
+    """A follower of epoch 3 with these batches, whose replica is to move."""
+    b = Broker()
+    b.follow(epoch=3)
+    b.copy([*batches], high=high)
+    b.move(directory)
+    return b
+
+
+@pytest.mark.clause("HWM-41")
+def test_where_a_log_and_its_future_replica_are() -> None:
+    b = Broker()
+    assert b.move(2) == moves.NO_REPLICA
+    assert b.move(3) == moves.NO_REPLICA
+    b.follow(epoch=3)
+    assert b.state.directory == 3
+    b = Broker()
+    b.follow(epoch=3)
+    assert (b.state.directory, b.move(1), b.state.future) == (1, None, None)
+    b.copy([[3, 2]], high=1)
+    b.move(2)
+    assert b.future == FutureReplica(2, 3)
+    b.moves_on()
+    before = b.state
+    b.move(2)
+    assert b.state == before
+    b.move(3)
+    assert b.future == FutureReplica(3, 3)
+    b.move(1)
+    assert (b.state.future, b.state.log.log_end) == (None, 2)
+
+
+@pytest.mark.clause("HWM-42")
+def test_a_future_replica_truncates_in_a_new_epoch() -> None:
+    """By the end of its latest epoch in the current log, KIP-113; not to its high watermark."""
+    b = moving([1, 2], [3, 3], high=1)
+    b.moves_on()
+    b.follow(3, epoch=4, version=2)
+    assert (b.future.leader_epoch, b.future.offset, b.future.is_truncating) == (4, 1, True)
+    b.moves_on()
+    assert (b.future.log.log_end, b.future.offset, b.future.is_truncating) == (5, 5, False)
+
+
+@pytest.mark.clause("HWM-42")
+def test_a_future_replica_truncates_with_the_current_one() -> None:
+    b = moving([1, 2], [3, 3], high=1)
+    b.moves_on()
+    b.truncate(3, 4)
+    b.truncate(3, 3)
+    assert (b.future.offset, b.future.is_truncating) == (3, True)
+    b.copy([[3, 4]])
+    assert b.future.log.log_end == 5
+    b.moves_on()
+    assert (b.future.log.log_end, b.future.is_truncating) == (7, False)
+    b("fetchOffsetAndTruncate", leader_start=0, leader_end=4)
+    assert (b.future.offset, b.future.is_truncating) == (4, True)
+
+
+@pytest.mark.clause("HWM-42")
+def test_a_future_replica_without_an_epoch_in_common_is_cut_where_it_was_to_fetch() -> None:
+    b = moving([1, 3], high=2)
+    b.moves_on()
+    b("fetchOffsetAndTruncate", leader_start=5, leader_end=9)
+    b.follow(3, epoch=5, version=2)
+    b.copy([[5, 2]], high=7)
+    b.moves_on()
+    assert b.future.log == Log(5, 5, 5)  # 2, its high watermark, is out of range
+    b.moves_on()
+    assert b.future.log == b.state.log
+
+
+@pytest.mark.clause("HWM-42")
+def test_a_future_replica_that_does_not_know_the_epoch_asks_again() -> None:
+    b = moving([1, 2], [3, 2], high=1)
+    b.moves_on()
+    b.truncate(2, 2)  # it has no epoch 2: the future replica is not told
+    assert not b.future.is_truncating
+    b.follow(3, epoch=4, version=2)
+    b.copy([[2, 1], [4, 1]])
+    b.moves_on()
+    assert (b.future.log.log_end, b.future.is_truncating) == (2, True)
+    b.moves_on()
+    assert (b.future.log, b.future.is_truncating) == (b.state.log, False)
+
+
+@pytest.mark.clause("HWM-42")
+def test_a_future_replica_that_is_not_told_may_come_to_hold_other_records() -> None:
+    """The page tells of it: the current log is cut and grows again before the future replica fetches."""
+    b = moving([1, 5], [3, 5], high=5)
+    b.moves_on()
+    b.follow(3, epoch=4, version=2)
+    b.moves_on()
+    assert b.truncate(2, 7) == 5
+    b.copy([[2, 2], [4, 4]], high=5)
+    b.moves_on()
+    b.noted()
+    assert [(e.epoch, e.start_offset) for e in b.state.log.epochs] == [(1, 0), (2, 5), (4, 7)]
+    b.moves_on()
+    assert b.state.directory == 2
+    assert [(e.epoch, e.start_offset) for e in b.state.log.epochs] == [(1, 0), (3, 5), (4, 10)]
+
+
+@pytest.mark.clause("HWM-43")
+def test_a_future_replica_copies_what_is_not_replicated_too() -> None:
+    b = moving([1, 2], [3, 3], high=4)
+    b.copy([], high=4, start=2)
+    b.moves_on()
+    assert b.future.log == Log(2, 2, 2)  # it was to fetch from 0: out of range
+    b.moves_on()
+    assert b.future.log == b.state.log == Log(2, 5, 4, b.state.log.epochs)
+    assert [(e.epoch, e.start_offset) for e in b.future.log.epochs] == [(3, 2)]
+    b.copy([[3, 1]], high=3, start=3)
+    b.moves_on()
+    assert b.future.log == b.state.log
+
+
+@pytest.mark.clause("HWM-43")
+def test_a_future_replica_above_the_current_log_is_cut() -> None:
+    b = moving([1, 2], [3, 3], high=1)
+    b.moves_on()
+    b.truncate(2, 2)
+    b.moves_on()
+    assert (b.future.log.log_end, b.future.offset, b.future.is_truncating) == (2, 2, False)
+
+
+@pytest.mark.clause("HWM-44")
+def test_a_future_replica_takes_its_place_when_the_controller_knows() -> None:
+    b = moving([3, 2], high=1)
+    b.moves_on()
+    assert (b.future.reassignment, b.state.assignment) == ("QUEUED", Assignment(2, True))
+    b.moves_on()
+    assert (b.future.reassignment, b.state.directory) == ("QUEUED", 1)
+    b.noted()
+    assert (b.future.reassignment, b.state.assignment) == ("ACCEPTED", None)
+    b.copy([[3, 1]], high=3)
+    b.moves_on()
+    assert (b.state.directory, b.state.future) == (2, None)
+    assert (b.state.log.log_end, b.high) == (3, 3)
+
+
+@pytest.mark.clause("HWM-45")
+def test_an_epoch_without_records_is_lost_with_the_log() -> None:
+    """KAFKA-15608, KAFKA-20961."""
+    b = leader([1])
+    b.append(2)
+    b.lead([1], epoch=2, version=2)
+    b.move(2)
+    b.moves_on()
+    b.noted()
+    asked = {"current_leader_epoch": None, "leader_epoch": 2, "only_leader": True}
+    assert b("lastOffsetForLeaderEpoch", **asked) == [2, 2]
+    assert not isinstance(b.fetch(2, 2, last=2), Refused)
+    b.moves_on()
+    assert (b.state.directory, b.high, b.state.epoch_start) == (2, 2, 2)
+    assert b("lastOffsetForLeaderEpoch", **asked) == [-1, -1]
+    assert b.fetch(2, 2, last=2) == fetches.NOT_THERE
+    b.append(1)
+    assert b("lastOffsetForLeaderEpoch", **asked) == [2, 3]
+
+
+@pytest.mark.clause("HWM-45")
+def test_a_follower_names_the_epoch_of_the_log_before() -> None:
+    b = leader([1])
+    b.append(2)
+    b.lead([1], epoch=2, version=2)
+    b.follow(epoch=3, version=3)
+    b.move(2)
+    b.moves_on()
+    b.noted()
+    b.moves_on()
+    assert [e.epoch for e in b.state.log.epochs] == [1]
+    assert b("nextFetch") == [3, 2, 2, 0]
+    b.copy([[3, 1]], high=2)
+    assert b("nextFetch") == [3, 3, 3, 0]
+
+
+@pytest.mark.clause("HWM-46")
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_whatever_the_controller_says_the_future_replica_is_to_ask_again(version: int) -> None:
+    b = moving([3, 2], high=1)
+    b.moves_on()
+    b.noted()
+    assert b.future.reassignment == "ACCEPTED"
+    before = b.future
+    b.follow(epoch=3, version=version)
+    assert b.future == replace(before, reassignment="NONE")
+    b.moves_on()
+    assert (b.state.directory, b.future.reassignment, b.state.assignment) == (1, "QUEUED", Assignment(2, True))
+
+
+@pytest.mark.clause("HWM-47")
+def test_a_directory_that_the_controller_was_asked_for_is_taken_back() -> None:
+    """KAFKA-16297: also when the controller has noted it."""
+    b = moving([3, 2], high=1)
+    b.move(1)
+    assert b.state.assignment is None
+    for accepted in (False, True):
+        b = moving([3, 2], high=1)
+        b.moves_on()
+        if accepted:
+            b.noted()
+        b.move(3)
+        before = b.asked
+        b.noted()
+        assert (before, b.asked, b.future.reassignment) == (Assignment(1, False), None, "NONE")
+
+
+@pytest.mark.clause("HWM-48")
+def test_an_answer_is_for_the_future_replica_that_is_there() -> None:
+    """Also if it was asked for another directory."""
+    b = moving([3, 2], high=1)
+    b.moves_on()
+    b.follow(epoch=3, version=2)
+    b.move(3)
+    before = b.asked
+    b.noted()
+    assert before == Assignment(2, True)
+    assert (b.future.directory, b.future.reassignment) == (3, "ACCEPTED")
+    b.moves_on()
+    assert (b.state.directory, b.asked) == (3, None)
+    b = moving([3, 2], high=1)
+    b.moves_on()
+    b.follow(epoch=3, version=2)
+    b.move(1)
+    b.noted()
+    assert (b.state.future, b.state.assignment) == (None, None)
+
+
 # ---- followers
 @pytest.mark.clause("HWM-32")
 def test_a_follower_has_its_leaders_high_watermark_as_far_as_its_log_goes() -> None:
@@ -831,6 +1127,8 @@ def test_what_a_caller_may_not_do() -> None:
     assert outside(b.state, "makeLeader", **{**told, "leader_epoch": 1, "partition_epoch": 2, "isr": [2]})
     assert outside(b.state, "makeLeader", **{**told, "leader_epoch": 1, "partition_epoch": 2, "replicas": [2]})
     assert outside(b.state, "alterPartitionFailed", error="INVALID_REQUEST")
+    assert outside(b.state, "fetchFromCurrentReplica")
+    assert outside(b.state, "assignReplicasToDirsSucceeded")
     assert outside(b.state, "processPartitionData", batches=[], high_watermark=0, log_start=0)
     b.follow(epoch=2, version=2)
     assert outside(b.state, "processPartitionData", batches=[], high_watermark=0, log_start=1)

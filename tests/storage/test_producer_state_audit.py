@@ -573,6 +573,16 @@ def test_a_snapshot_that_is_not_what_the_records_make(made: MadeLog, wrong: dict
 
 
 @pytest.mark.clause("PSM-18")
+def test_a_marker_that_is_not_there_may_have_ended_a_transaction(made: MadeLog) -> None:
+    """Offsets 1 to 3 are in a segment that is missing. The transaction may be another one of the same epoch then."""
+    made.data(1, 0).data(1, 2, base_offset=4)
+    for first in (0, 2, 3, 4):
+        assert made.close(entry(1, 2, 4, coordinator_epoch=0, transaction=first)).findings() == []
+    assert [f[1] for f in made.close(entry(1, 2, 4, coordinator_epoch=0, transaction=5)).findings()] == ["PSM-18"]
+    assert [f[1] for f in made.close(entry(1, 2, 4, coordinator_epoch=0)).findings()] == ["PSM-18"]
+
+
+@pytest.mark.clause("PSM-18")
 @pytest.mark.clause("PSM-17")
 def test_a_snapshot_that_lacks_a_producer(made: MadeLog) -> None:
     made.batch(1, 0).batch(2, 0)

@@ -6,14 +6,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkaspec.explore.engine import explore
-from kafkaspec.language import LoadedModel, load
+from kafkaspec.export import tla
+from kafkaspec.language import LoadedModel, Model, action, load, require
 from kafkaspec.language.concrete import Concrete
-from kafkaspec.models.storage.transaction_failover import MODELS, VERSION_2_KEEPS, Failover
+from kafkaspec.models.storage.transaction_failover import (
+    MODELS,
+    VERSION_2_KEEPS,
+    Failover,
+    Kind,
+    L,
+    Offset,
+    Outcome,
+    Producer,
+    Record,
+    Replica,
+    ReplicatedMarkers,
+    T,
+)
+from kafkaspec.proofs.storage.transaction_failover import PROOFS
+from kafkaspec.prove.engine import prove
+from kafkaspec.prove.proof import Proof
+from tests.export.tlc import tlc
+from tests.layers import a_row_of_verify
 from tests.storage.transaction_failover_mutants import MUTANTS
 
 Sizes = dict[str, int | bool]
@@ -292,3 +312,134 @@ def test_without_the_rule_a_reader_is_wrong(name: str) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
 def test_a_fault_breaks_a_claim_and_not_a_lemma_alone(mutant: Any) -> None:
     assert explore(replace(mutant.make(), lemmas={}), PINNED, deadlock=True, ghosts=True).trace is not None
+
+
+# ---- the same states by TLC ------------------------------------------------------------------------------------------
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("model", "sizes", "generated", "distinct", "depth"),
+    [
+        (ReplicatedMarkers, {"Replica": 2, "Producer": 1, "L": 2, "E": 1, "T": 1, "C": 1}, 19_727, 2_110, 13),
+        (Failover, {**SMALL, "L": 1}, 11_663, 4_069, 15),
+    ],
+    ids=["ReplicatedMarkers", "Failover"],
+)
+def test_tlc_counts_the_same_states_of_two_replicas(
+    model: type[Model], sizes: Sizes, generated: int, distinct: int, depth: int, tmp_path: Path
+) -> None:
+    """And breaks no claim. What is pinned has more states than TLC is asked for, and one replica fails over to none."""
+    module, configuration = tla(load(model), sizes, ghosts=True, deadlock=True)
+    found = tlc(tmp_path, module, configuration)
+    assert found.error == "", found.output
+    assert (found.generated, found.distinct, found.depth) == (generated, distinct, depth)
+
+
+# ---- the proof -------------------------------------------------------------------------------------------------------
+@a_row_of_verify
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
+def test_proofs_hold_for_every_size(proof: Proof) -> None:
+    proved = proof.run()
+    assert proved.complete, proved.summary()
+
+
+class _BeginsEarly(ReplicatedMarkers):
+    @action("TXF-6", who="coordinator")
+    def begin(s, p: Producer, m: Offset) -> None:
+        """When the marker is in some log."""
+        require(s.txn[p] < T)
+        require(
+            any(
+                m < len(s.log[r])
+                and s.log[r][m].producer == p
+                and s.log[r][m].kind != Kind.DATA
+                and s.log[r][m].txn == s.txn[p]
+                for r in Replica
+            )
+        )
+        s.next.answered[p][s.txn[p]] = m
+        s.next.txn[p] = s.txn[p] + 1
+
+
+class _ForgetsEnds(ReplicatedMarkers):
+    @action("TXF-10", who="environment")
+    def restart(s, r: Replica, h: Offset) -> None:
+        require(h < s.hw[r])
+        s.next.hw[r] = h
+        s.next.unreplicated[r] = set()
+
+
+class _HearsAnything(ReplicatedMarkers):
+    @action("TXF-9", who="leader, follower")
+    def hear(s, r: Replica, h: Offset) -> None:
+        """Whatever its log is below."""
+        require(h <= len(s.log[r]), h <= len(s.committed))
+        s.know(r, h)
+
+
+class _KeepsEnds(ReplicatedMarkers):
+    @action("TXF-8", who="follower")
+    def truncate(s, r: Replica, o: Offset) -> None:
+        """What has ended stays so, with its marker gone."""
+        require(o < len(s.log[r]))
+        s.next.log[r] = s.log[r][:o]
+        s.next.hw[r] = min(s.hw[r], o)
+        s.next.unreplicated[r] = {m for m in s.unreplicated[r] if m < o}
+
+
+class _TakesLateMarkers(ReplicatedMarkers):
+    @action("TXF-4", who="leader, follower")
+    def append(s, r: Replica, x: Record) -> None:
+        """Of an earlier transaction than the records before."""
+        n = len(s.log[r])
+        require(n < L, x.txn <= s.txn[x.producer])
+        require(x.kind == Kind.DATA or s.outcome_of(x) == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT))
+        s.next.log[r] = s.log[r] + [x]
+        if x.kind != Kind.DATA:
+            s.next.end_of[r] = {
+                y: n
+                if s.is_data(r, y) and s.log[r][y].producer == x.producer and s.end_of[r][y] is None
+                else s.end_of[r][y]
+                for y in range(L + 1)
+            }
+            s.next.unreplicated[r] = s.unreplicated[r] | {n}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(_TakesLateMarkers, marks=pytest.mark.clause("TXF-4")),
+        pytest.param(_BeginsEarly, marks=pytest.mark.clause("TXF-6")),
+        pytest.param(_KeepsEnds, marks=pytest.mark.clause("TXF-8")),
+        pytest.param(_HearsAnything, marks=pytest.mark.clause("TXF-9")),
+        pytest.param(_ForgetsEnds, marks=pytest.mark.clause("TXF-10")),
+    ],
+)
+def test_without_the_rule_there_is_no_proof(model: type[ReplicatedMarkers]) -> None:
+    """It is refused before anything is proved: a claim is false at the sizes at which they are explored."""
+    (proof,) = PROOFS
+    found = replace(proof, model=load(model)).run()
+    assert (found.outcome, found.obligations) == ("refuted", ())
+    assert found.false_lemma is not None
+
+
+@pytest.mark.clause("TXF-10")
+def test_without_the_rule_the_prover_refutes_the_claim() -> None:
+    """It knows what was explored only where it asks whether its counterexample is reachable."""
+    asked = ("restart", "a_replicated_marker_ends_its_own")
+    found = prove(load(_ForgetsEnds), only=lambda action, claim: (action, claim) == asked, timeout_s=1)
+    (o,) = found.obligations
+    assert o.verdict == "refuted"
+    assert "is false" in o.reachable
+
+
+@pytest.mark.parametrize(
+    ("more", "steps"),
+    [
+        pytest.param({"L": 3, "VERSION_2": False}, 4, marks=pytest.mark.clause("TXF-4")),
+        pytest.param({"FORGETS": True}, 5, marks=pytest.mark.clause("TXF-10")),
+    ],
+    ids=["before version 2", "forgets"],
+)
+def test_what_is_proved_is_of_the_rules_as_they_are(more: Sizes, steps: int) -> None:
+    """Without one of them `Failover` takes a step that `ReplicatedMarkers` does not know."""
+    assert steps_to(load(Failover), "markers", {**SMALL, **more}) == steps

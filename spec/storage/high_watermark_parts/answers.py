@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import LeaderEpoch, Within
@@ -46,3 +46,20 @@ class FetchRequest(NamedTuple):
     last_fetched_epoch: int | None
     offset: int
     log_start: int
+
+
+# ---- what the controller answers -------------------------------------------------------------------------------------
+NOT_DONE = ("INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED")
+TO_BE_TOLD = (
+    "UNKNOWN_TOPIC_OR_PARTITION",
+    "UNKNOWN_TOPIC_ID",
+    "FENCED_LEADER_EPOCH",
+    "INVALID_UPDATE_VERSION",
+    "INVALID_REQUEST",
+    "NEW_LEADER_ELECTED",
+)
+AlterPartitionError = Literal[
+    "INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID",
+    "FENCED_LEADER_EPOCH", "INVALID_UPDATE_VERSION", "INVALID_REQUEST", "NEW_LEADER_ELECTED",
+    "UNKNOWN_SERVER_ERROR", "NOT_CONTROLLER", "REQUEST_TIMED_OUT",
+]  # fmt: skip

@@ -1,5 +1,5 @@
 """What a broker knows of a partition that it has a replica of: its own log, its followers, who is in sync, and the
-change of the in-sync replicas that it has asked for.
+change of the in-sync replicas that it has asked for; and a future replica in another of its log directories.
 
 The clauses are those of the high watermark, `spec.storage.high_watermark`, whose operations use them.
 
@@ -86,6 +86,28 @@ class Log:
 
 
 @dataclass(frozen=True)
+class FutureReplica:
+    """A replica in another log directory of the broker, that is to take the place of the current one."""
+
+    directory: int
+    leader_epoch: int
+    """in which it fetches"""
+    log: Log = Log()
+    offset: int = 0
+    """from which it fetches next, or at which it truncates where no epoch says more"""
+    is_truncating: bool = True
+    reassignment: Literal["NONE", "QUEUED", "ACCEPTED"] = "NONE"
+    """whether the controller was asked to note the directory, or has"""
+
+
+class Assignment(NamedTuple):
+    """A request that the controller note the directory of this replica, and whether a future replica is to be there."""
+
+    directory: int
+    of_future: bool
+
+
+@dataclass(frozen=True)
 class Config:
     """What is configured: of the broker, and of the topic."""
 
@@ -116,6 +138,15 @@ class Partition:
     """the request that is not answered; the leader may have forgotten why it was sent"""
     followers: tuple[Follower, ...] = ()
     log: Log = Log()
+    last_fetched_epoch: int | None = None
+    """the epoch that a follower names in its next fetch"""
+    directory: int | None = None
+    """the directory of the log; None until there is a log"""
+    wanted_directory: int | None = None
+    """the directory that was asked for before there was a log"""
+    future: FutureReplica | None = None
+    assignment: Assignment | None = None
+    """the request about a directory that is not answered"""
 
     @property
     def is_leader(self) -> bool:
@@ -305,11 +336,50 @@ def cut(log: Log, offset: int) -> Log:
     return Log(min(log.log_start, offset), offset, min(log.high_watermark, offset), epochs)
 
 
+def latest_epoch(log: Log) -> int | None:
+    return log.epochs[-1].epoch if log.epochs else None
+
+
+def truncation(log: Log, epoch: int, end_offset: int) -> tuple[int, bool]:
+    """Where a log is cut that is told of an epoch of another one, and where that ends; and whether it has that epoch,
+    or none as low, so that it need not ask again."""
+    own = end_of_epoch(log, epoch)
+    if own.end_offset == NOT_KNOWN:
+        return min(end_offset, log.log_end), True
+    if own.epoch != epoch:
+        return min(own.end_offset, log.log_end), False
+    return min(own.end_offset, end_offset, log.log_end), True
+
+
+def reset_to(log: Log, start: int, end: int) -> Log:
+    """The log of one whose fetch was out of range, and whose leader's log begins and ends there."""
+    if end < log.log_end:
+        return cut(log, end)
+    return Log(start, start, start) if start > log.log_end else log
+
+
+def with_high_watermark(log: Log, offset: int) -> Log:
+    """The log with a high watermark, as far as the log goes."""
+    return replace(log, high_watermark=min(max(offset, log.log_start), log.log_end))
+
+
+def with_log_fetched(state: Partition, log: Log) -> Partition:
+    """The state of a follower with that log, whose latest epoch is named in its next fetch."""
+    return replace(state, log=log, last_fetched_epoch=latest_epoch(log))
+
+
 def begun_at(log: Log, offset: int) -> Log:
     """The log whose start rose to an offset."""
     if offset <= log.log_start:
         return log
     return replace(log, log_start=offset, epochs=lec.cut_from_start(log.epochs, offset))
+
+
+def low_watermark_of(state: Partition) -> int:
+    """The smallest log start of the leader, of its future replica, and of the followers whose brokers are alive."""
+    alive = {b.id for b in state.brokers if not b.fenced}
+    future = [] if state.future is None else [state.future.log.log_start]
+    return min([state.log.log_start, *future, *(f.log_start for f in state.followers if f.id in alive)])
 
 
 # ---- what is observed ------------------------------------------------------------------------------------------------
@@ -331,7 +401,10 @@ class Observation:
     log_start: Annotated[int, governs("HWM-30", "HWM-32", "HWM-33", "HWM-34", "HWM-1")]
     log_end: Annotated[int, governs("HWM-28", "HWM-32", "HWM-33", "HWM-34", "HWM-1")]
     high_watermark: Annotated[int, governs("HWM-3", "HWM-2", "HWM-32", "HWM-33", "HWM-34", "HWM-1")]
-    epochs: Annotated[Entries, governs("HWM-24", "HWM-28", "HWM-32", "HWM-33", "HWM-34", "HWM-30")]
+    epochs: Annotated[Entries, governs("HWM-24", "HWM-28", "HWM-32", "HWM-33", "HWM-34", "HWM-30", "HWM-45")]
+    directory: Annotated[int | None, governs("HWM-41", "HWM-44")] = None
+    future: Annotated[FutureReplica | None, governs("HWM-41", "HWM-42", "HWM-43", "HWM-44", "HWM-46", "HWM-48")] = None
+    assignment: Annotated[int | None, governs("HWM-44", "HWM-47")] = None
 
 
 def observe(state: Partition) -> Observation:
@@ -351,4 +424,7 @@ def observe(state: Partition) -> Observation:
         state.log.log_end,
         state.log.high_watermark,
         state.log.epochs,
+        state.directory,
+        state.future,
+        None if state.assignment is None else state.assignment.directory,
     )

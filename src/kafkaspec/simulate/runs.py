@@ -122,9 +122,9 @@ def simulate(
     fan: Fan | None = None,
     progress: Progress | None = None,
 ) -> SimulationResult:
-    """Run every seed, or as many as there is time for. The same seeds have the same outcomes, whoever runs them. With
-    `resume` they are kept in that file, and those that are in it are not run again. Raises UserError when it is
-    interrupted, and where a file cannot be written."""
+    """Run every seed, or as many as there is time for, but some in any case. The same seeds have the same outcomes,
+    whoever runs them. With `resume` they are kept in that file, and those that are in it are not run again. Raises
+    UserError when it is interrupted, and where a file cannot be written."""
     began = time.monotonic()
     store = None if resume is None else Store(resume, scenario, schedule)
     every = [] if store is None else [o for o in store.kept.values() if o.seed in seeds]
@@ -134,9 +134,9 @@ def simulate(
     def chunks() -> Iterator[Sequence[int]]:
         missing = (seed for seed in seeds if seed not in there)
         while some := [*islice(missing, CHUNK)]:
+            yield some
             if time_s is not None and time.monotonic() - began > time_s:
                 return
-            yield some
 
     def here(stretches: Iterable[Sequence[int]]) -> Iterator[Sequence[Outcome]]:
         for stretch in stretches:

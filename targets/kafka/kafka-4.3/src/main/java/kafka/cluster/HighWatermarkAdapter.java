@@ -23,10 +23,14 @@ import kafka.server.DefaultAlterPartitionManager;
 import kafka.server.FailedPartitions;
 import kafka.server.InitialFetchState;
 import kafka.server.KafkaConfig;
+import kafka.server.LocalLeaderEndPoint;
 import kafka.server.QuotaFactory;
 import kafka.server.RemoteLeaderEndPoint;
+import kafka.server.ReplicaAlterLogDirsManager;
+import kafka.server.ReplicaAlterLogDirsThread;
 import kafka.server.ReplicaFetcherThread;
 import kafka.server.ReplicaManager;
+import kafka.server.ReplicationQuotaManager;
 import kafka.server.builders.LogManagerBuilder;
 import kafkaspec.target.Adapter;
 import kafkaspec.target.Clock;
@@ -113,19 +117,23 @@ import scala.jdk.javaapi.OptionConverters;
 /**
  * A {@link Partition} over a real log, with the {@link DefaultAlterPartitionManager} that sends its requests, the
  * {@link KRaftMetadataCache} that it asks about brokers, and a {@link ReplicaFetcherThread}, which is not started, over a
- * {@link RemoteLeaderEndPoint}.
+ * {@link RemoteLeaderEndPoint}. A move to another log directory is the {@link ReplicaManager}'s, over a
+ * {@link LogManager} of three directories, with a {@link ReplicaAlterLogDirsThread} that is not started either.
  *
  * <p>What the adapter adds: the clock; the two channels, to the controller and to the leader, whose answers are the
  * caller's; records, each a batch of its own, so that {@code appendRecordsToLeader} of several is as many appends; of a
  * fetch the offset behind the last record that came; the error of an answer with an error code, thrown. A new leader
  * epoch gives a follower a new fetcher, also where nobody leads, and its first fetch gets no answer: what a fetcher does
- * before it fetches is done then.
+ * before it fetches is done then. What the controller says is told to the thread that moves the replica behind that. A
+ * request that the controller note a directory takes the place of the one before, and what its callback throws is
+ * ignored, as by the AssignmentsManager.
  */
 public final class HighWatermarkAdapter implements Adapter {
     private static final int LOCAL = 1;
     private static final TopicPartition PARTITION = new TopicPartition("t", 0);
     private static final Uuid TOPIC = new Uuid(1, 1);
     private static final int BYTES = 1 << 26;
+    private static final int DIRECTORIES = 3;
     private static final String DELETION = "kafka-delete-logs";
     private static final ScheduledThreadPoolExecutor NEVER = new ScheduledThreadPoolExecutor(0);
     private static final OffsetCheckpoints NO_CHECKPOINT = (dir, partition) -> Optional.empty();
@@ -156,22 +164,31 @@ public final class HighWatermarkAdapter implements Adapter {
     private long now;
     private long brokerEpoch;
     private int minInsyncReplicas;
+    private final List<File> dirs = new ArrayList<>();
+    private final Assignments assignments = new Assignments();
+    private boolean isWanted;
     private Partition partition;
     private RemoteLeaderEndPoint endPoint;
     private ReplicaFetcherThread fetcher;
 
     public HighWatermarkAdapter() throws IOException {
-        File dir = Files.createDirectories(scratch.root().resolve("logs")).toFile();
+        for (int n = 1; n <= DIRECTORIES; n++) {
+            File dir = Files.createDirectories(scratch.root().resolve("logs" + n)).toFile();
+            dirs.add(dir);
+            Files.writeString(dir.toPath().resolve("meta.properties"), "version=1\ncluster.id=c\nnode.id=" + LOCAL
+                + "\ndirectory.id=" + directory(n) + "\n");
+        }
         Properties properties = new Properties();
         properties.putAll(Map.of("process.roles", "broker", "node.id", Integer.toString(LOCAL), "controller.quorum.voters",
             "9@localhost:9093", "controller.listener.names", "CONTROLLER", "listeners", "PLAINTEXT://localhost:9092",
-            "replica.fetch.backoff.ms", "0", "log.dirs", dir.getPath()));
+            "replica.fetch.backoff.ms", "0", "log.dirs",
+            String.join(",", dirs.stream().map(File::getPath).toList())));
         config = KafkaConfig.fromProps(properties);
         LogDirFailureChannel failures = new LogDirFailureChannel(1);
         BrokerTopicStats stats = new BrokerTopicStats();
         LogConfig defaults = new LogConfig(Map.of("retention.ms", -1, "retention.bytes", -1, "segment.index.bytes", 1200,
             "index.interval.bytes", 1 << 20, "file.delete.delay.ms", 0, "segment.ms", Long.MAX_VALUE));
-        logs = new LogManagerBuilder().setLogDirs(List.of(dir)).setConfigRepository(this::configured)
+        logs = new LogManagerBuilder().setLogDirs(dirs).setConfigRepository(this::configured)
             .setInitialDefaultConfig(defaults).setCleanerConfig(new CleanerConfig(false)).setScheduler(scheduler)
             .setBrokerTopicStats(stats).setLogDirFailureChannel(failures).setTime(clock).build();
         logs.startup(CollectionConverters.asScala(java.util.Set.<String>of()), log -> false);
@@ -179,7 +196,69 @@ public final class HighWatermarkAdapter implements Adapter {
         replicas = new ReplicaManager(config, metrics, clock, scheduler, logs, Option.empty(),
             QuotaFactory.instantiate(config, metrics, clock, "", ""), metadata, failures, alterPartitions(), stats,
             purgatory(), purgatory(), purgatory(), purgatory(), purgatory(), purgatory(), () -> brokerEpoch, Option.empty(),
-            DirectoryEventHandler.NOOP, new DelayedActionQueue());
+            assignments, new DelayedActionQueue()) {
+            @Override
+            public ReplicaAlterLogDirsManager createReplicaAlterLogDirsManager(ReplicationQuotaManager quota,
+                                                                              BrokerTopicStats stats) {
+                return movers(this, quota, stats);
+            }
+        };
+    }
+
+    /** Their threads do what they are told to, and never start. */
+    private ReplicaAlterLogDirsManager movers(ReplicaManager of, ReplicationQuotaManager quota, BrokerTopicStats stats) {
+        return new ReplicaAlterLogDirsManager(config, of, quota, stats, assignments) {
+            @Override
+            public ReplicaAlterLogDirsThread createFetcherThread(int id, BrokerEndPoint source) {
+                return new ReplicaAlterLogDirsThread("mover", new LocalLeaderEndPoint(source, config, of, quota),
+                    failedPartitions(), of, quota, stats, 0, assignments) {
+                    @Override
+                    public void start() {
+                    }
+                };
+            }
+        };
+    }
+
+    /** The requests that the controller note where this replica is: the last one, until it is answered. */
+    private static final class Assignments implements DirectoryEventHandler {
+        private Uuid directory;
+        private Runnable callback;
+
+        @Override
+        public void handleAssignment(org.apache.kafka.server.common.TopicIdPartition of, Uuid directoryId, String reason,
+                                     Runnable done) {
+            directory = directoryId;
+            callback = done;
+        }
+
+        @Override
+        public void handleFailure(Uuid directoryId) {
+            throw new AdapterFailure("a log directory has failed");
+        }
+
+        @Override
+        public void handleCordoned(java.util.Set<Uuid> directoryIds) {
+        }
+
+        void forget() {
+            directory = null;
+            callback = null;
+        }
+
+        void succeed() {
+            Runnable done = callback;
+            forget();
+            try {
+                done.run();
+            } catch (NullPointerException e) {
+                // no replica is moved any more
+            }
+        }
+    }
+
+    private static Uuid directory(int n) {
+        return new Uuid(2, n);
     }
 
     private Properties configured(ConfigResource resource) {
@@ -340,11 +419,34 @@ public final class HighWatermarkAdapter implements Adapter {
     }
 
     private void letGo() {
+        if (isWanted && partition.log().isEmpty()) {
+            partition.createLogIfNotExists(false, false, NO_CHECKPOINT, new Some<>(TOPIC), Option.empty());
+        }
+        isWanted = false;
         if (partition != null && partition.log().isDefined()) {
+            replicas.replicaAlterLogDirsManager().removeFetcherForPartitions(only(PARTITION));
+            if (partition.futureLog().isDefined()) {
+                partition.removeFutureLocalReplica(true);
+            }
             logs.asyncDelete(PARTITION, false, false, false);
             scheduler.deletion.run();
         }
+        assignments.forget();
         endFetcher();
+    }
+
+    private static <T> scala.collection.Set<T> only(T member) {
+        return CollectionConverters.asScala(java.util.Set.of(member));
+    }
+
+    /** The replica manager tells the thread that moves the replica. */
+    private void toldMover() {
+        replicas.maybeAddLogDirFetchers(only(partition).toSet(), NO_CHECKPOINT, topic -> new Some<>(TOPIC));
+    }
+
+    private ReplicaAlterLogDirsThread mover() {
+        return OptionConverters.toJava(replicas.replicaAlterLogDirsManager().getFetcher(PARTITION))
+            .orElseThrow(() -> new IllegalStateException("the future replica has failed"));
     }
 
     private void endFetcher() {
@@ -369,16 +471,17 @@ public final class HighWatermarkAdapter implements Adapter {
 
     private boolean makeLeader(int leaderEpoch, int partitionEpoch, int[] ids, int[] isr, LeaderRecoveryState recovery) {
         boolean first = partition.makeLeader(registered(LOCAL, leaderEpoch, partitionEpoch, ids, isr, recovery), false,
-            NO_CHECKPOINT, new Some<>(TOPIC), Option.empty());
+            NO_CHECKPOINT, new Some<>(TOPIC), new Some<>(directory(1)));
         if (partition.isLeader()) {
             endFetcher();
         }
+        toldMover();
         return first;
     }
 
     private boolean makeFollower(int of, int leaderEpoch, int partitionEpoch, LeaderRecoveryState recovery) {
         boolean fetches = partition.makeFollower(registered(of, leaderEpoch, partitionEpoch, new int[] {LOCAL, 2},
-            new int[] {LOCAL, 2}, recovery), false, NO_CHECKPOINT, new Some<>(TOPIC), Option.empty());
+            new int[] {LOCAL, 2}, recovery), false, NO_CHECKPOINT, new Some<>(TOPIC), new Some<>(directory(1)));
         if (fetches) {
             endFetcher();
             endPoint = new RemoteLeaderEndPoint("", leader, new FetchSessionHandler(new LogContext(), 2), config, replicas,
@@ -390,6 +493,7 @@ public final class HighWatermarkAdapter implements Adapter {
                 new InitialFetchState(new Some<>(TOPIC), leader.brokerEndPoint(), leaderEpoch, from))));
             fetched(null);
         }
+        toldMover();
         return fetches;
     }
 
@@ -397,7 +501,7 @@ public final class HighWatermarkAdapter implements Adapter {
                                                     LeaderRecoveryState recovery) {
         List<Uuid> directories = new ArrayList<>();
         for (int n = 0; n < ids.length; n++) {
-            directories.add(new Uuid(2, n + 1));
+            directories.add(directory(n + 1));
         }
         return new PartitionRegistration(new PartitionRecord().setTopicId(TOPIC).setPartitionId(PARTITION.partition())
             .setLeader(leader).setLeaderEpoch(leaderEpoch).setPartitionEpoch(partitionEpoch).setReplicas(list(ids))
@@ -500,6 +604,21 @@ public final class HighWatermarkAdapter implements Adapter {
                 leader.end = a.get("leaderEnd").asLong();
                 fetched(answer().setErrorCode(Errors.OFFSET_OUT_OF_RANGE.code()));
                 return fetchState().fetchOffset();
+            case "alterReplicaLogDirs": {
+                isWanted |= partition.log().isEmpty();
+                Errors error = replicas.alterReplicaLogDirs(CollectionConverters.asScala(
+                    Map.of(PARTITION, dirs.get(a.get("directory").asInt() - 1).getPath()))).apply(PARTITION);
+                if (error != Errors.NONE) {
+                    throw error.exception();
+                }
+                return null;
+            }
+            case "assignReplicasToDirsSucceeded":
+                assignments.succeed();
+                return null;
+            case "fetchFromCurrentReplica":
+                mover().doWork();
+                return null;
             case "nextFetch": {
                 FetchRequest.PartitionData next = endPoint.buildFetch(Map.of(PARTITION, fetchState())).result()
                     .orElseThrow(() -> new IllegalStateException("it does not fetch")).partitionData().get(PARTITION);
@@ -577,11 +696,8 @@ public final class HighWatermarkAdapter implements Adapter {
                     "lastFetchLeaderEnd", of.lastFetchLeaderLogEndOffset(), "lastFetchMs", of.lastFetchTimeMs(),
                     "lastCaughtUpMs", of.lastCaughtUpTimeMs(), "brokerEpoch", of.brokerEpoch().orElse(null)));
             });
-        List<Object> epochs = new ArrayList<>();
-        if (log != null) {
-            log.leaderEpochCache().epochEntries().forEach(entry -> epochs.add(List.of(entry.epoch(), entry.startOffset())));
-        }
-        return object("leader", OptionConverters.toJava(partition.leaderReplicaIdOpt()).orElse(null),
+        List<Object> epochs = log == null ? List.of() : epochs(log);
+        Map<String, Object> shown = object("leader", OptionConverters.toJava(partition.leaderReplicaIdOpt()).orElse(null),
             "leaderEpoch", partition.getLeaderEpoch(), "partitionEpoch", partition.getPartitionEpoch(),
             "epochStart", OptionConverters.toJava(partition.leaderEpochStartOffsetOpt()).orElse(null),
             "isr", state.isr().stream().sorted().toList(), "maximalIsr", state.maximalIsr().stream().sorted().toList(),
@@ -589,6 +705,36 @@ public final class HighWatermarkAdapter implements Adapter {
             "isPending", state.isInflight(), "followers", followers, "logStart", log == null ? 0 : log.logStartOffset(),
             "logEnd", log == null ? 0 : log.logEndOffset(), "highWatermark", log == null ? 0 : log.highWatermark(),
             "epochs", epochs);
+        if (log != null) {
+            shown.put("directory", directoryOf(log));
+        }
+        if (partition.futureLog().isDefined()) {
+            shown.put("future", future(partition.futureLog().get()));
+        }
+        if (assignments.directory != null) {
+            shown.put("assignment", (int) assignments.directory.getLeastSignificantBits());
+        }
+        return shown;
+    }
+
+    private static List<Object> epochs(UnifiedLog log) {
+        List<Object> epochs = new ArrayList<>();
+        log.leaderEpochCache().epochEntries().forEach(entry -> epochs.add(List.of(entry.epoch(), entry.startOffset())));
+        return epochs;
+    }
+
+    private int directoryOf(UnifiedLog log) {
+        return dirs.stream().map(File::getPath).toList().indexOf(log.parentDir()) + 1;
+    }
+
+    private Map<String, Object> future(UnifiedLog log) {
+        ReplicaAlterLogDirsThread mover = mover();
+        PartitionFetchState fetches = OptionConverters.toJava(mover.fetchState(PARTITION)).orElseThrow();
+        return object("directory", directoryOf(log), "leaderEpoch", fetches.currentLeaderEpoch(), "log",
+            object("logStart", log.logStartOffset(), "logEnd", log.logEndOffset(), "highWatermark", log.highWatermark(),
+                "epochs", epochs(log)),
+            "offset", fetches.fetchOffset(), "isTruncating", fetches.isTruncating(), "reassignment",
+            mover.promotionStates().get(PARTITION).reassignmentState().toString().toUpperCase(java.util.Locale.ROOT));
     }
 
     private Map<String, Object> inFlight() {
