@@ -118,7 +118,7 @@ BUGS = (
         "the end of an epoch is told without the epoch: a tail that the leader never had stays",
         (
             InModel("an end without its epoch", "weak_isr", 12),
-            InPart("high_watermark", "ends of the epoch asked", "HWM-7", 3),
+            InPart("high_watermark", "ends of the epoch asked", "HWM-7", 340, "kafka-4.3.0-high_watermark.ndjson.gz"),
             InCluster("end_without_its_epoch", "RPN-12", Find(10, 582), Find(1, 851)),
         ),
     ),
@@ -169,7 +169,7 @@ BUGS = (
     Bug(
         "KAFKA-9491",
         "a full truncation leaves the high watermark below the log start",
-        (InPart("high_watermark", "below the start", "HWM-34", 2),),
+        (InPart("high_watermark", "below the start", "HWM-34", 241, "kafka-4.3.0-high_watermark.ndjson.gz"),),
     ),
     Bug(
         "KAFKA-10432",
@@ -224,7 +224,7 @@ BUGS = (
         "KAFKA-13916",
         "the controller takes a fenced broker into those in sync",
         (
-            InPart("high_watermark", "any state", "HWM-7", 10),
+            InPart("high_watermark", "any state", "HWM-3", 157, "kafka-4.3.0-high_watermark.ndjson.gz"),
             InCluster("takes_fenced", "FENCED", Find(0, 294), Find(0, 294)),
         ),
     ),
@@ -238,7 +238,7 @@ BUGS = (
         "what a follower had before it started again counts for it, though its disk has less",
         (
             InModel("of an earlier life", "who_joins_is_as_far", 7),
-            InPart("high_watermark", "takes old fetches", "HWM-8", 5),
+            InPart("high_watermark", "takes old fetches", "HWM-8", 1),
         ),
     ),
     Bug(
@@ -252,15 +252,7 @@ BUGS = (
     Bug(
         "KAFKA-15021",
         "the high watermark waits for a replica that is caught up and may not join",
-        (
-            InPart(
-                "high_watermark",
-                "waits for whoever is caught up",
-                "HWM-3",
-                151,
-                "kafka-4.3.0-high_watermark.ndjson.gz",
-            ),
-        ),
+        (InPart("high_watermark", "waits for whoever is caught up", "HWM-24", 3),),
     ),
     Bug(
         "KAFKA-15510",
@@ -275,7 +267,7 @@ BUGS = (
         "the high watermark rises while too few are in sync (KIP-966)",
         (
             InModel("looks at no minimum", "no_committed_record_is_lost", 5),
-            InPart("high_watermark", "below min ISR", "HWM-7", 13),
+            InPart("high_watermark", "below min ISR", "HWM-3", 53, "kafka-4.3.0-high_watermark.ndjson.gz"),
             InCluster("commits_alone", "RPN-14", Find(0, 885), Find(0, 885)),
         ),
     ),
