@@ -15,7 +15,7 @@ from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Refused
 from kafkaspec.spec.storage import high_watermark as hwm
 from kafkaspec.spec.storage.high_watermark_parts import fetches
-from kafkaspec.spec.storage.high_watermark_parts.replicas import Partition, rule
+from kafkaspec.spec.storage.high_watermark_parts.replicas import Partition, low_watermark_of, rule
 from kafkaspec.spec.storage.replica_manager_parts import state as known
 from kafkaspec.spec.storage.replica_manager_parts.state import (
     NO_TOPIC_ID,
@@ -61,10 +61,6 @@ class Given(NamedTuple):
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def low_watermark(p: Partition) -> int:
-    return hwm.low_watermark_of(p)
-
-
 def failed(topic: str, error: str) -> Fetched:
     return Fetched(topic, error, None, None, OFFSET_UNKNOWN, OFFSET_UNKNOWN)
 
@@ -130,7 +126,7 @@ def first_read(state: Manager, fetch: Fetch, part: ToFetch) -> tuple[Given, Fetc
 def low_watermark_rose(state: Manager, before: Partition, after: Partition) -> bool:
     """RMG-19: While a request to delete records waits, at whatever partition, a leader looks at its low watermark
     (HWM-31) when a follower has fetched. [Partition, Kafka 4.3.0, updateFollowerFetchState; KIP-107]"""
-    return state.waits("delete") > 0 and low_watermark(after) > low_watermark(before)
+    return state.waits("delete") > 0 and low_watermark_of(after) > low_watermark_of(before)
 
 
 def size(fetched: Fetched, offset: int) -> int:
@@ -180,7 +176,7 @@ def deleted(state: Manager, waiting: Delete) -> Delete:
             elif not hosted.replica.is_leader:
                 error = "NOT_LEADER_OR_FOLLOWER"
             else:
-                low = low_watermark(state.replica(hosted))
+                low = low_watermark_of(state.replica(hosted))
             if error is not None or low >= part.required_offset:
                 part = replace(part, waits=False, answer=Deleted(part.answer.topic, error, low))
         parts.append(part)
