@@ -934,8 +934,10 @@ class ProducerCheck(LogCheck):
             wrong.append(("coordinator epoch", e.coordinator_epoch, coordinator))
         if e.transaction != transaction and not (
             (gap and transaction >= 0 > e.transaction)
-            or (missing and 0 <= e.transaction < at)  # the marker, or what came before, is not there
-            or (not self.known_start and 0 <= e.transaction < (transaction if transaction >= 0 else at))
+            or (
+                0 <= e.transaction < at  # what began it, or a marker before it, is not there
+                and (missing or (not self.known_start and (transaction == -1 or e.transaction < transaction)))
+            )
             or (e.transaction == -1 and offset < self.rebuilt)
             or (
                 transaction >= 0 and self._rebuilt_first(e.transaction, transaction, offset - delta, int(line[RESUMED]))

@@ -147,6 +147,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "ProducerCheck._entry_differs:6:one more": "what is missing is never one offset less than anything may need",
         "ProducerCheck._entry_differs:30:one more": "the two differ",
         "ProducerCheck._entry_differs:41:one more 2": "a transaction from 0 is taken below, since something is missing",
+        "ProducerCheck._entry_differs:50:one more": "the two differ",
         "ProducerCheck._absent:2:true": SPEED,
         "ProducerCheck._written:1:true": "a free line says 0, and the entry 0 or more",
     },

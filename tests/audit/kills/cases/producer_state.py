@@ -321,6 +321,7 @@ WRONG: dict[str, SnapshotEntry] = {
     "from behind the end of a gap on": ONE._replace(last_offset=11),
     "a transaction from below": ONE._replace(transaction=-2),
     "a transaction from the end of a gap": ONE._replace(transaction=10),
+    "a transaction from before the end of a gap": ONE._replace(transaction=9),
     "an earlier epoch, from later on": ONE._replace(epoch=-1, last_offset=6),
 }  # fmt: skip
 GAPPED: dict[str, Sequence[Row]] = {
@@ -612,6 +613,9 @@ CASES: Mapping[str, Callable[[], Case]] = {
         for base in (0, 100)
         for n in (-1, base - 1, base, base + 1)
     },
+    "snapshot, no transaction but one from 50, log from 100, no gap": lambda: snap(
+        [p(100, 1, 3), b(101)], e(1, 3, 100, transaction=50), base=100
+    ),
     "snapshot, an unknown producer and something missing": lambda: snap([b(0), b(3)], e(5, 0, 1)),
     "snapshot, an unknown producer and something missing behind": lambda: segs(
         (0, [b(0)], None), (4, [], None), snapshots={4: [e(5, 0, 3)]}
