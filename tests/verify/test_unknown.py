@@ -43,7 +43,9 @@ def test_operations_that_nobody_answers_for_are_red(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_protocol_has_no_operation_to_walk() -> None:
-    assert {u.check for u in units(["replication"])} == {"clauses", "models", "proofs"}
+    assert {u.check for u in units(["replication"])} == {
+        "clauses", "models", "proofs", "simulations",
+    }  # fmt: skip
 
 
 def test_an_operation_that_no_walk_calls_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
