@@ -175,6 +175,47 @@ class Waits(Model):
     def an_answer_stays(s, r: Request) -> bool:
         return s.answer[r] == Answer.NONE or s.next.answer[r] == s.answer[r]
 
+    @step("RMG-6")
+    def a_request_waits_for_the_end_of_its_record(s, r: Request) -> bool:
+        appended = not s.resigned and s.next.end == s.end + 1 and s.next.required[r] == s.next.end
+        return s.stage[r] != Stage.NEW or s.next.stage[r] == Stage.NEW or appended
+
+    @step("RMG-26")
+    def a_thread_goes_step_by_step(s, r: Request) -> bool:
+        """And does not enter the list with an answer."""
+        was, now = s.stage[r], s.next.stage[r]
+        begins = (was == Stage.NEW and now == Stage.APPENDED) or (was == Stage.APPENDED and now == Stage.LOOKED)
+        enters = was == Stage.LOOKED and now == Stage.LISTED and s.answer[r] == Answer.NONE
+        return was == now or begins or enters or (was == Stage.LISTED and now == Stage.TIMED)
+
+    @step("RMG-7", "RMG-26")
+    def who_looks_and_is_done_has_an_answer(s, r: Request) -> bool:
+        looks = s.next.stage[r] == Stage.LOOKED or (SECOND_LOOK and s.next.stage[r] == Stage.TIMED)
+        return not looks or s.stage[r] == s.next.stage[r] or not s.is_done(r) or s.next.answer[r] != Answer.NONE
+
+    @step("RMG-7", "RMG-8", "RMG-10")
+    def an_answer_says_what_is(s, r: Request) -> bool:
+        """And whoever was found and is answered is not looked at again."""
+        given = s.next.answer[r]
+        done = given == Answer.DONE and not s.resigned and s.high >= s.required[r] and s.stage[r] != Stage.NEW
+        told = done or (given == Answer.NOT_LEADER and s.resigned)
+        looked = s.stage[r] != s.next.stage[r] or (r in s.found and r not in s.next.found)
+        late = given == Answer.TIMED_OUT and s.stage[r] == Stage.TIMED and not looked
+        return given == s.answer[r] or (told and looked) or late
+
+    @step("RMG-10")
+    def who_leads_no_more_raises_nothing(s) -> bool:
+        return not s.resigned or (s.next.high == s.high and s.next.end == s.end)
+
+    @step("RMG-9", "RMG-10")
+    def the_list_is_read_after_a_change(s, r: Request) -> bool:
+        """Once, and as it is: who is in it is found."""
+        found = r in s.next.found and r not in s.found
+        read = s.unseen and not s.next.unseen
+        changed = s.next.high != s.high or s.next.resigned != s.resigned
+        as_it_is = not read or (s.found == set() and (s.is_listed(r) == (r in s.next.found)))
+        return as_it_is and (not found or read) and (s.unseen or not s.next.unseen or changed)
+
     @witness
     def found_in_the_list(s, r: Request) -> bool:
         return s.stage[r] == Stage.TIMED and r in s.found and s.answer[r] == Answer.NONE and s.is_done(r)
