@@ -118,6 +118,8 @@ public final class ReplicaManagerAdapter implements Adapter {
     private Periodic scheduler;
     private LogManager logs;
     private ReplicaManager replicas;
+    private Metrics metrics;
+    private QuotaFactory.QuotaManagers quotas;
     private long now;
     private int minInsyncReplicas;
     private int requests;
@@ -265,9 +267,10 @@ public final class ReplicaManagerAdapter implements Adapter {
             .setInitialDefaultConfig(defaults).setCleanerConfig(new CleanerConfig(false)).setScheduler(scheduler)
             .setBrokerTopicStats(stats).setLogDirFailureChannel(failures).setTime(clock).build();
         logs.startup(CollectionConverters.asScala(java.util.Set.<String>of()), log -> false);
-        Metrics metrics = new Metrics();
+        metrics = new Metrics();
+        quotas = QuotaFactory.instantiate(config, metrics, clock, "", "");
         replicas = new ReplicaManager(config, metrics, clock, scheduler, logs, Option.empty(),
-            QuotaFactory.instantiate(config, metrics, clock, "", ""), metadata, failures, controller, stats,
+            quotas, metadata, failures, controller, stats,
             purgatory("Produce"), purgatory("Fetch"), purgatory("DeleteRecords"), purgatory("RemoteFetch"),
             purgatory("RemoteListOffsets"), purgatory("ShareFetch"), () -> EPOCH, Option.empty(), DirectoryEventHandler.NOOP,
             new DelayedActionQueue());
@@ -303,6 +306,8 @@ public final class ReplicaManagerAdapter implements Adapter {
     private void letGo() throws IOException {
         if (replicas != null) {
             replicas.shutdown(false);
+            quotas.shutdown(); // else their threads stay, for each history some
+            metrics.close();
             endLogs();
             Scratch.delete(directories.get(0).toPath().getParent());
         }
