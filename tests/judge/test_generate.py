@@ -329,6 +329,17 @@ def test_no_number_leaves_its_range() -> None:
             assert call.operation.beyond(call.arguments) == []
 
 
+def test_what_is_outside_its_range_is_not_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is a candidate: a spec's next epoch after the last one that there is."""
+    item, state = pile.find("item"), Pile((1,))
+    assert generate.proposed(Cover(), state, Call(item, {"n": 2**31 - 1})) is not None
+    assert generate.proposed(Cover(), state, Call(item, {"n": 2**31})) is None
+    monkeypatch.setitem(pile.tried, "n", lambda state: [0, 2**31])
+    asked = [call.arguments["n"] for made in histories(20, of=pile) for call, _ in made if call.operation is item]
+    assert 0 in asked
+    assert 2**31 not in asked
+
+
 def test_numbers_in_texts_are_changed_and_names_are_not() -> None:
     calls = [call.arguments for made in histories(120) for call, _ in made if call.operation.name == "read"]
     files = {a["file"] for a in calls}

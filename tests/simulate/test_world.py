@@ -343,6 +343,26 @@ def test_a_file_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None
         simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=tmp_path)
 
 
+def test_another_s_file_is_not_written_over(tmp_path: Path) -> None:
+    """Of one line, without an end; a first line that was cut off is ours."""
+    file = tmp_path / "notes"
+    file.write_text("mine")
+    with pytest.raises(UserError, match="notes: is no file of outcomes"):
+        simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=file)
+    assert file.read_text() == "mine"
+    simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=(kept := tmp_path / "kept"))
+    kept.write_bytes(kept.read_bytes()[:10])
+    assert simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=kept).seeds == range(2)
+
+
+def test_what_has_no_end_is_not_read_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="is no regular file"):
+        simulate(SCENARIO, seeds=range(2), out=tmp_path, resume=Path("/dev/zero"))
+    monkeypatch.setattr(told, "MOST_BYTES", 1_000)
+    with pytest.raises(UserError, match="more than 1,000 bytes"):
+        replay(SCENARIO, Path("/dev/zero"))
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -376,6 +396,7 @@ def test_a_file_that_is_none_is_said_in_a_line(content: str, said: str, tmp_path
         {"adder>sum #x": []}, {"adder>sum #1": [1, 2, 3]}, {"adder>sum #1": [True]}, {"step x": [1, "pause", "sum", 1]},
         {"step 1": [1, "pause", "adder", 1]}, {"step 1": [1, "partition", [1], 1]}, {"step 1": [1, "cut", "a", "b", 1]},
         {"step 1": [1, "crash", "sum", 1, -1, 0]}, {"step 1": [1, "ask", "b", 1]}, {"step 1": [-1, "ask", "sum", 1]},
+        {f"step {'9' * 5_000}": [1, "ask", "sum", 1]}, {f"adder>sum #{'9' * 5_000}": [1]},
     ],
 )  # fmt: skip
 def test_a_choice_that_is_none_is_refused(kept: dict[str, object]) -> None:

@@ -79,8 +79,9 @@ def read(state: Partition, offset: int, last_fetched_epoch: int | None, follower
     ones, or ends that epoch below the offset, the logs diverge: the answer is where the highest epoch that is not above
     it ends, without records, and the follower does not count for it. [KIP-320, KIP-595; {PARTITION}, readRecords]
 
-    HWM-13: A fetch is refused as out of range if its offset is below the log start or above the log end, or if the end
-    of the epoch that it names is unknown to the broker's log. [{PARTITION}, readRecords; {LOG}, read]
+    HWM-13: A fetch is refused as out of range if its offset is below the log start, or above the log end where it names
+    no epoch, or if the end of the epoch that it names is unknown to the broker's log. [{PARTITION}, readRecords; {LOG},
+    read]
     """
     log = state.log
     bounds = (log.high_watermark, log.log_start, log.log_end)

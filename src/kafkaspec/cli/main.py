@@ -454,7 +454,7 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="This seed alone.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=10**18 - 2, metavar="N", help="This seed alone.")] = None,
     seeds: Annotated[
         str | None,
         typer.Option(metavar="FIRST:END", help="Seeds; the end is not included. 0:200, if no time is given."),

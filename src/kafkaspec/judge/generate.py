@@ -115,7 +115,10 @@ class Proposal:
 
 
 def proposed(cover: Cover, state: Any, call: Call, picked: Sequence[int] = ()) -> Proposal | None:
-    """What the spec says to a call, and by which sides; None for one outside the contract."""
+    """What the spec says to a call, and by which sides; None for one outside the contract, or outside the ranges of its
+    arguments: there nothing is promised."""
+    if call.operation.beyond(call.arguments):
+        return None
     cover.begin()
     step = call.operation.direct(state, call.arguments)
     return None if isinstance(step, Outside) else Proposal(call, step, picked, tuple(cover.taken))
@@ -267,8 +270,6 @@ class Draws:
         self.cover = cover if cover is not None else Cover()
         self.follow: tuple[Operation[Any], dict[str, Any]] | None = None
         """the call that a changed number was found with"""
-        self.far = False
-        """whether a number of the history was changed: then a candidate may come to be outside its range"""
         self.wide: tuple[int, int | None] | None = None
         """the number at the end of a width that was used last in the history, and where its range ends"""
         self.fresh = 0
@@ -298,19 +299,13 @@ class Draws:
         if self.guide.ways and rng.random() < ONWARD:
             way = min(rng.sample(self.guide.ways, min(8, len(self.guide.ways))), key=lambda w: w.followed)
             way.followed += 1
-            self._gone_far()
         init = draw_init(self.machine, rng.choice) if way is None else way.init
         self.drawn = _GuidedPlan(self, self.guide, rng, init, way.calls if way is not None else (), grows)
         return Start(init, self.drawn)
 
     def _begun(self) -> None:
         """A new history: all its numbers are candidates."""
-        self.far, self.wide, self._at = False, None, self
-
-    def _gone_far(self) -> None:
-        """A number is none of the candidates: what is proposed from now on is looked at more closely."""
-        if not self.far:
-            self.far, self._at = True, self
+        self.wide, self._at = None, self
 
     def relabelled(self) -> Start | None:
         """The guided history that was drawn last once more, with large offsets, times of today and large ids; None if
@@ -415,8 +410,6 @@ class Draws:
         arguments = {p: c[n] for p, c, n in zip(offer.parameters, offer.candidates, picked, strict=True)}
         for at, value in old.items():
             arguments[offer.parameters[at]] = value
-        if self.far and op.beyond(arguments):
-            return None
         for at, n in enumerate(picked):
             if n > CANDIDATES:
                 picked[at] = CANDIDATES
@@ -457,14 +450,13 @@ class Draws:
         for _ in range(TRIES):
             number = rng.choice(numbers)
             other = {p: with_one(v, path[1:], text, number) if p == path[0] else v for p, v in arguments.items()}
-            if other == arguments or op.beyond(other):
+            if other == arguments:
                 continue
             try:
                 found = proposed(self.cover, state, Call(op, other))
             except CANNOT:
                 continue
             if found is not None:
-                self._gone_far()
                 self.wide, self.fresh = (number, None if limits is None else limits.most), SOON
                 return found
         return None
@@ -504,14 +496,11 @@ class Draws:
             if not changes:
                 continue
             other = changed(arguments, changes)
-            if op.beyond(other):
-                continue
             try:
                 found = proposed(self.cover, state, Call(op, other))
             except CANNOT:
                 continue
             if found is not None:
-                self._gone_far()
                 return found
         return None
 
@@ -645,9 +634,7 @@ class _EagerPlan:
     def _following(self, state: Any) -> Proposal | None:
         """The call that a changed number was found with, once."""
         then, self.next = self.next, None
-        if then is None or then.operation.beyond(then.arguments):
-            return None
-        return proposed(self.draws.cover, state, then)
+        return None if then is None else proposed(self.draws.cover, state, then)
 
     def _newest(self, state: Any, proposals: int, looks: bool = False) -> Proposal | None:
         """Of some proposals that of which least was seen; now and then with a number changed. `looks`: questions."""

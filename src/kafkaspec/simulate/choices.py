@@ -229,9 +229,9 @@ def _fits(scenario: Scenario, name: str, value: Any) -> bool:
         return rest in nodes and type(value) is int and abs(value) < 1_000_000
     if first != "step":
         a, _, b = first.partition(">")
-        known = {a, b} <= {*nodes} and rest[:1] == "#" and rest[1:].isdecimal()
+        known = {a, b} <= {*nodes} and rest[:1] == "#" and rest[1:].isdecimal() and len(rest) <= 18
         return known and isinstance(value, list) and len(value) <= 2 and all(map(_is_ms, value))
-    if not rest.isdecimal() or not isinstance(value, list) or len(value) < 3 or not _is_ms(value[0]):
+    if not rest.isdecimal() or len(rest) > 18 or not isinstance(value, list) or len(value) < 3 or not _is_ms(value[0]):
         return False
     match value[1:]:
         case ["ask", str(node), _]:

@@ -16,6 +16,8 @@ from kafkaspec.simulate.world import Run
 
 VERSION: Final = 1
 """of the file"""
+MOST_BYTES: Final = 64 << 20
+"""of a file of a run"""
 AROUND: Final = "           "
 
 
@@ -133,7 +135,11 @@ def encoded(run: Run, seed: int, schedule: str) -> bytes:
 def read(path: Path) -> RunFile:
     """Raises UserError for what is no such file."""
     try:
-        found = orjson.loads(path.read_bytes())
+        with path.open("rb") as f:
+            data = f.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise UserError(f"{path}: more than {MOST_BYTES:,} bytes: is no run of a simulation")
+        found = orjson.loads(data)
     except OSError as e:
         raise UserError(f"{path}: cannot read: {(e.strerror or str(e)).lower()}") from None
     except orjson.JSONDecodeError as e:

@@ -49,11 +49,16 @@ class Store:
         self.kept: dict[int, Outcome] = {}
         """by seed"""
         try:
+            if file.exists() and not (file.is_file() or file.is_dir()):
+                raise UserError(f"{file}: is no regular file")
             data = file.read_bytes() if file.exists() else b""
             whole = data.rfind(b"\n") + 1
             if whole == 0:
+                first = orjson.dumps(about) + b"\n"
+                if not first.startswith(data):
+                    raise UserError(f"{file}: is no file of outcomes; name another file")
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(orjson.dumps(about) + b"\n")
+                file.write_bytes(first)
                 return
             lines = data[:whole].splitlines()
             self._check(self._json(lines[0], 1), about)
