@@ -331,6 +331,26 @@ def campaigns(quick: bool) -> dict[str, Contest]:
     }
 
 
+WATCHED = "every step judged"
+
+
+def simulations(quick: bool) -> Contest:
+    """The simulated cluster on one core, and what its monitors cost."""
+
+    def once(*options: str) -> Sample:
+        p, found = script("simulate", "6" if quick else "60", *options)
+        return {**found, "peak_mb": p.peak_mb}
+
+    columns = [
+        ("steps/s of CPU", "steps_per_second", ",.0f"),
+        ("CPU s", "cpu_seconds", ".1f"),
+        ("steps", "steps", ",.0f"),
+        ("peak MB", "peak_mb", ",.0f"),
+    ]
+    both = [Contestant(WATCHED, once), Contestant("nobody judges", partial(once, "--unwatched"))]
+    return Contest("Simulation: three replicas, a controller, three clients; 60 seeds in one process", columns, both)
+
+
 def timelines() -> Contest:
     """The timeline map against copying a dict at every snapshot."""
 
@@ -672,6 +692,9 @@ def goals(contests: Mapping[str, Contest]) -> list[Goal]:
             what = f"{kind.format('the second core')}: what it adds, of the first"
             out.append(Goal(f"{what}, by the clock", 0.9, None if calls is None else calls - 1))
             out.append(Goal(f"{what}, where both are as fast", 0.9, None if walking is None else 2 * walking - 1))
+    if "simulate" in contests:
+        steps = m("simulate", WATCHED, "steps_per_second")
+        out.append(Goal("simulated steps a second of one core, every step judged", 20_000, steps, "steps/s"))
     out.append(Goal("kafkaspec verify", 300, m("verify", "kafkaspec verify", "whole_seconds"), "s", most=True))
     return out
 
@@ -696,7 +719,7 @@ def as_json(date: str, rounds: int, contests: Mapping[str, Contest], found: Sequ
     }
 
 
-PARTS = ("explore", "large", "walk", "check", "timeline", "prove", "audit", "judge", "campaign", "verify")
+PARTS = ("explore", "large", "walk", "check", "timeline", "prove", "audit", "judge", "campaign", "simulate", "verify")
 
 
 def main() -> int:
@@ -712,6 +735,7 @@ def main() -> int:
         "large": lambda: large_runs(options.quick),
         "check": lambda: checks(options.quick),
         "timeline": timelines,
+        "simulate": lambda: simulations(options.quick),
         "prove": proofs,
         "verify": verification,
     }

@@ -493,7 +493,7 @@ def established() -> str:
                 f"{total('complete', 'clauses')}" if "complete" in by else "",
                 f"{states:,} states of {models}{f', {len(runs)} runs' if len(runs) > models else ''}" if models else "",
                 f"{total('proved', 'obligations'):,}" if "proved" in by else "",
-                f"{total('tested', 'calls'):,} calls" if "tested" in by else "",
+                ", ".join(f"{n:,} {of}" for of in ("calls", "steps") if (n := total("tested", of))),
                 f"{len(judged)}: {total('judged', 'events') or total('judged', 'records'):,}" if judged else "",
             ]
         )

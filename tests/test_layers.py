@@ -14,14 +14,16 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "kafkaspec"
 ORDER = (
     "errors", "cached", "native", "workers",  # what knows nothing of all that follows
-    "contract", "language", "explore", "lockstep", "prove", "export", "judge",  # the workbench
+    "contract", "language", "explore", "lockstep", "prove", "export", "judge", "simulate",  # the workbench
     "models", "proofs", "spec", "impl",  # Kafka
     "audit", "audits", "dump",  # what reads Kafka's files
     "mutants", "fleet", "verify",  # what asks all of them
     "report", "cli", "__main__",
 )  # fmt: skip
 """Every part, each below those that it may import."""
-ENGINES = ("contract", "language", "explore", "lockstep", "prove", "export", "judge", "fleet", "verify", "report")
+ENGINES = (
+    "contract", "language", "explore", "lockstep", "prove", "export", "judge", "simulate", "fleet", "verify", "report",
+)  # fmt: skip
 
 DEFENDED = {
     ("kafkaspec.language.types", "kafkaspec.language.expr"),
@@ -104,11 +106,12 @@ def specs(text: str) -> list[str]:
 
 
 def drivers(text: str) -> list[str]:
-    return sorted(n for n in names(text) if re.match(r"kafkaspec\.(impl|audits)\.\w+\.\w+_driver\b", n))
+    return sorted(n for n in names(text) if re.match(r"kafkaspec\.(impl|audits)\.\w+\.\w+_(driver|simulation)\b", n))
 
 
 def is_driver(file: Path) -> bool:
-    return file.stem.endswith("_driver")
+    """It stands between a spec and an implementation: the spec walks beside it, or watches it in a simulation."""
+    return file.stem.endswith(("_driver", "_simulation"))
 
 
 @pytest.mark.parametrize("part", ["impl", "audits"])

@@ -226,7 +226,7 @@ class SimulatedDisk:
         """The disk as the next boot finds it: of each name that was not flushed `keep_names` says whether it is as last
         seen (or as last flushed), of each file that was not flushed `keep_content` says what is in it."""
         names: dict[str, SimulatedFile] = {}
-        for name in {*self.names, *self.durable_names}:
+        for name in sorted({*self.names, *self.durable_names}):  # one who draws lots is asked in one order everywhere
             before, now = self.durable_names.get(name), self.names.get(name)
             file = now if before is now or keep_names(name) else before
             if file is not None:

@@ -11,8 +11,11 @@
 `Generations` has the rules that its author verified when KIP-320 was written, action by action, so that its distinct
 states can be compared with those that TLC finds in the published TLA+. `Released` says what holds the last generation
 up: at any size no committed record is lost. `CommittedLog` is what a user may rely on, and `Released` refines it.
+`Fetching` and `Eligible` are what became of KIP-320 since: truncation as followers fetch, and eligible leader replicas.
+`AsyncIsr` is how the in-sync replicas change since KIP-497, as published; `Eligible` has that too.
 
-Source: KIP-101, KIP-279, KIP-320; hachikuji/kafka-specification; `Partition.scala`, `AbstractFetcherThread.scala`.
+Source: KIP-101, KIP-279, KIP-320, KIP-497, KIP-966; hachikuji/kafka-specification; `Partition.scala`,
+`AbstractFetcherThread.scala`, `PartitionChangeBuilder.java`.
 """
 
 # mypy: disable-error-code="operator, index, arg-type, assignment, union-attr"
@@ -64,6 +67,14 @@ FENCED = Flag("FENCED")
 """KIP-320: fetches and truncation name the leader epoch, and the leader refuses any other."""
 UNCLEAN = Flag("UNCLEAN")
 """Whether the controller may elect a leader outside the in-sync replicas."""
+MIN = Size("MIN")
+"""min.insync.replicas."""
+C = Size("C")
+"""The most unclean shutdowns."""
+ELR = Flag("ELR")
+"""KIP-966: the controller knows who is not in sync and may lead all the same."""
+STRICT = Flag("STRICT")
+"""KIP-966: the high watermark rises only while enough replicas are in sync."""
 Offset = Annotated[int, Range(0, L)]
 Epoch = Annotated[int, Range(0, E)]
 RealEpoch = Annotated[int, Range(1, E)]
@@ -145,6 +156,187 @@ class CommittedLog(Model):
             and s.committed[0].epoch == s.committed[1].epoch
             and all(s.sees[r] == s.committed for r in Replica)
         )
+
+
+class Follower(Sort):
+    """A replica, where one leads all the time."""
+
+
+V = Size("V")
+"""How often the in-sync replicas change at most."""
+Version = Annotated[int, Range(0, V)]
+"""The partition epoch."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The followers in sync since a version."""
+
+    isr: set[Follower]
+
+
+class AsyncIsr(Model):
+    """Changes of the in-sync replicas under one leader, as published with KIP-497: `changes` is what the controller
+    ever wrote, in the order of the versions; of them the leader has `heard`. At the versions in `asked` it asked for a
+    change by that follower, out if it was in and in if it was out: that may be answered late, or never. `log_end` is
+    what the leader knows of its followers, `leader_end` its own."""
+
+    changes: Annotated[list[Change], Bounded(V)]
+    heard: Version
+    asked: dict[Follower, set[Version]]
+    log_end: dict[Follower, Offset]
+    leader_end: Offset
+
+    @define
+    def in_sync(s, f: Follower, v: Version) -> bool:
+        """f is in sync at that version; at 0 all are."""
+        return v == 0 or f in s.changes[v - 1].isr
+
+    @define
+    def counted(s, f: Follower) -> bool:
+        """In the maximal in-sync replicas of the leader."""
+        return s.in_sync(f, s.heard) or s.heard in s.asked[f]
+
+    @define
+    def asked_for(s, x: Follower, f: Follower, v: Version) -> bool:
+        """Whether x would be in sync after the change of f that was asked for at v."""
+        return s.in_sync(x, v) != (x == f)
+
+    @define
+    def write(s, isr: set[Follower]) -> None:
+        require(len(s.changes) < V)
+        s.next.changes = s.changes + [Change(isr=isr)]
+
+    @action("RPN-2", who="controller")
+    def controller_shrinks(s, f: Follower) -> None:
+        require(s.in_sync(f, len(s.changes)))
+        s.write({x for x in Follower if s.in_sync(x, len(s.changes)) and x != f})
+
+    # The controller takes what was asked for at the version that it has.
+    @action("RPN-10", "RPN-21", who="controller")
+    def accept(s, f: Follower) -> None:
+        require(len(s.changes) in s.asked[f])
+        s.write({x for x in Follower if s.asked_for(x, f, len(s.changes))})
+
+    @action("RPN-10", "RPN-21", who="leader")
+    def shrink(s, f: Follower) -> None:
+        require(s.in_sync(f, s.heard))
+        s.next.asked[f] = s.asked[f] | {s.heard}
+
+    @action("RPN-11", "RPN-21", who="leader")
+    def expand(s, f: Follower) -> None:
+        require(not s.in_sync(f, s.heard))
+        require(s.log_end[f] >= s.leader_end or any(s.counted(x) and s.log_end[x] <= s.log_end[f] for x in Follower))
+        s.next.asked[f] = s.asked[f] | {s.heard}
+
+    @action("RPN-21", who="leader")
+    def hear(s, v: Version) -> None:
+        require(s.heard < v, v <= len(s.changes))
+        s.next.heard = v
+
+    @action("RPN-8", who="leader")
+    def append(s) -> None:
+        require(s.leader_end < L)
+        s.next.leader_end = s.leader_end + 1
+
+    @action("RPN-9", who="follower")
+    def fetch(s, f: Follower) -> None:
+        require(s.log_end[f] < s.leader_end)
+        s.next.log_end[f] = s.log_end[f] + 1
+
+    @invariant("RPN-14", "RPN-21")
+    def valid_high_watermark(s, f: Follower, o: Offset) -> bool:
+        """Whoever is in sync has what all have that the leader counts over."""
+        return (
+            not s.in_sync(f, len(s.changes))
+            or o > s.leader_end
+            or any(s.counted(x) and s.log_end[x] < o for x in Follower)
+            or s.log_end[f] >= o
+        )
+
+    @invariant("RPN-9")
+    def followers_are_behind(s, f: Follower) -> bool:
+        return s.log_end[f] <= s.leader_end
+
+    @step("RPN-9", "RPN-11")
+    def the_high_watermark_never_falls(s, f: Follower, o: Offset) -> bool:
+        """What all had that were counted, all have that are."""
+        return (
+            o > s.leader_end
+            or any(s.counted(x) and s.log_end[x] < o for x in Follower)
+            or not s.next.counted(f)
+            or s.next.log_end[f] >= o
+        )
+
+    @step("RPN-2", "RPN-10")
+    def each_change_is_of_one(s) -> bool:
+        """It leaves, or the leader asked for it at that version."""
+        n = len(s.changes)
+        return len(s.next.changes) == n or any(
+            s.in_sync(f, n) != (f in s.next.changes[n].isr)
+            and (s.in_sync(f, n) or n in s.asked[f])
+            and all(x == f or s.in_sync(x, n) == (x in s.next.changes[n].isr) for x in Follower)
+            for f in Follower
+        )
+
+    @step("RPN-21")
+    def asks_with_what_it_knows(s, a: Follower, b: Follower, v: Version) -> bool:
+        """For one at a time."""
+        return (v in s.next.asked[a]) == (v in s.asked[a]) or (
+            v == s.heard and v in s.next.asked[a] and (a == b or s.next.asked[b] == s.asked[b])
+        )
+
+    @step("RPN-9")
+    def one_fetches_one(s, a: Follower, b: Follower) -> bool:
+        return s.next.log_end[a] == s.log_end[a] or (
+            s.next.log_end[a] == s.log_end[a] + 1 and (a == b or s.next.log_end[b] == s.log_end[b])
+        )
+
+    @lemma("RPN-21")
+    def heard_was_written(s) -> bool:
+        return s.heard <= len(s.changes)
+
+    @lemma("RPN-21")
+    def asks_with_what_it_heard(s, a: Version, f: Follower) -> bool:
+        return a <= s.heard or a not in s.asked[f]
+
+    @lemma("RPN-21")
+    def later_changes_are_counted(s, f: Follower, v: Version) -> bool:
+        return v < s.heard or v > len(s.changes) or not s.in_sync(f, v) or s.counted(f)
+
+    @lemma("RPN-21")
+    def unheard_changes_shrink(s, f: Follower, v: Version, w: Version) -> bool:
+        """But for the first, which may be what was asked for."""
+        return not (s.heard < v <= w <= len(s.changes)) or not s.in_sync(f, w) or s.in_sync(f, v)
+
+    @witness
+    def leader_asks_for_fewer(s, f: Follower) -> bool:
+        """Before the controller did anything, and that one had all."""
+        return len(s.changes) == 0 and 0 in s.asked[f] and s.leader_end > 0 and s.log_end[f] == s.leader_end
+
+    @witness
+    def controller_wants_fewer(s) -> bool:
+        """Unasked, and twice."""
+        return len(s.changes) == 2 and s.heard == 0 and all(0 not in s.asked[x] for x in Follower)
+
+    @witness
+    def leader_asks_for_more(s, f: Follower) -> bool:
+        return s.heard == 1 and not s.in_sync(f, 1) and 1 in s.asked[f]
+
+    @witness
+    def leader_asks_for_the_only_one(s, f: Follower) -> bool:
+        """That has all."""
+        return (
+            s.heard > 0
+            and all((x == f) == s.counted(x) for x in Follower)
+            and not s.in_sync(f, s.heard)
+            and s.leader_end > 0
+        )
+
+    @witness
+    def pending_expansion_is_made(s, f: Follower) -> bool:
+        """And the leader does not know."""
+        return s.in_sync(f, len(s.changes)) and not s.in_sync(f, s.heard)
 
 
 class Generations(Model):
@@ -402,6 +594,84 @@ class Generations(Model):
             or s.next.requests[len(s.requests)].leader != s.elected()
             or s.next.isr != s.isr
         )
+
+    @step("RPN-1", "RPN-2")
+    def a_request_names_who_is_in_sync(s) -> bool:
+        """From then on."""
+        n = len(s.requests)
+        return len(s.next.requests) == n or s.next.requests[n].isr == s.next.isr
+
+    @step("RPN-10")
+    def who_leaves_lags(s, r: Replica, f: Replica) -> bool:
+        """If its leader takes it out."""
+        return (
+            len(s.next.requests) > len(s.requests)
+            or not (s.leads(r) and f in s.isr and f not in s.next.isr)
+            or (f != r and not s.has_below(f, r, len(s.log[r])))
+        )
+
+    @step("RPN-11")
+    def who_joins_is_as_far(s, r: Replica, f: Replica) -> bool:
+        return (
+            not (s.leads(r) and f not in s.isr and f in s.next.isr)
+            or len(s.next.requests) > len(s.requests)
+            or (
+                s.has_below(f, r, s.hw[r])
+                and (not (ON_FETCH or FENCED) or s.hw[r] == len(s.log[r]) or s.log[r][s.hw[r]].epoch == s.epoch[r])
+            )
+        )
+
+    @step("RPN-10", "RPN-11")
+    def the_leader_knows_of_its_change(s) -> bool:
+        """Nobody but the leader and the controller changes who is in sync, and the leader by one."""
+        return (
+            s.next.isr == s.isr
+            or len(s.next.requests) > len(s.requests)
+            or any(
+                s.leads(r)
+                and s.next.known_isr[r] == s.next.isr
+                and any(s.next.isr == s.isr - {f} or s.next.isr == s.isr | {f} for f in Replica)
+                for r in Replica
+            )
+        )
+
+    @step("RPN-3", "RPN-10", "RPN-11")
+    def others_know_what_they_were_sent(s, r: Replica) -> bool:
+        return (
+            s.next.known_isr[r] == s.known_isr[r]
+            or s.next.epoch[r] > s.epoch[r]
+            or (s.leads(r) and s.next.known_isr[r] == s.next.isr)
+        )
+
+    @step("RPN-6", "RPN-8")
+    def a_log_is_cut_or_grows(s, r: Replica, n: Offset) -> bool:
+        """By one record."""
+        return len(s.next.log[r]) <= len(s.log[r]) + 1 and (
+            n >= min(len(s.log[r]), len(s.next.log[r])) or s.next.log[r][n] == s.log[r][n]
+        )
+
+    @invariant("RPN-9")
+    def the_high_watermark_is_in_the_log(s, r: Replica) -> bool:
+        """A leader that is not in sync could raise it beyond, as published, before the first try of KIP-320."""
+        return (s.leader[r] == r and not (ON_FETCH or FENCED)) or s.hw[r] <= len(s.log[r])
+
+    @witness
+    def follows_the_newest(s, f: Replica, r: Replica) -> bool:
+        return f != r and s.leads(r) and s.leader[f] == r and s.epoch[f] == len(s.requests)
+
+    @witness
+    def fewer_in_sync_than_the_controller_sent(s, r: Replica, f: Replica) -> bool:
+        """By the leader's change, in the first epoch, of which f did not hear."""
+        return len(s.requests) == 1 and s.leads(r) and f not in s.isr and f in s.requests[0].isr and s.epoch[f] == 0
+
+    @witness
+    def a_record_is_cut_off(s) -> bool:
+        """It is nowhere any more."""
+        return s.written > 0 and all(x.number != 1 for r in Replica for x in s.log[r])
+
+    @witness
+    def more_in_sync_than_the_controller_sent(s, r: Replica) -> bool:
+        return s.leads(r) and len(s.isr) > len(s.requests[len(s.requests) - 1].isr)
 
     @witness
     def committed_by_two_leaders(s) -> bool:
@@ -733,11 +1003,359 @@ class Fetching(Generations):
         return s.follows(f, r) and s.diverges(s.log[f], r)
 
 
+class Candidates(Model):
+    """Who may be elected, as the controller keeps it with KIP-966."""
+
+    isr: set[Replica]
+    elr: set[Replica]
+    crashes: Annotated[int, Range(0, C)]
+
+    @initial
+    def start(s) -> None:
+        s.next.isr = set(Replica)
+
+    @action("RPN-2", "RPN-22", who="controller")
+    def leave(s, f: Replica) -> None:
+        require(f in s.isr)
+        s.next.isr = s.isr - {f}
+        s.next.elr = s.elr | {f} if len(s.isr - {f}) < MIN else set()
+
+    # As its leader asks for, or elected.
+    @action("RPN-22", "RPN-24", who="controller")
+    def join(s, f: Replica) -> None:
+        require(f not in s.isr)
+        s.next.isr = s.isr | {f}
+        s.next.elr = s.elr - {f} if len(s.isr | {f}) < MIN else set()
+
+    @action("RPN-23", who="broker, controller")
+    def unclean_shutdown(s, f: Replica) -> None:
+        require(s.crashes < C)
+        s.next.crashes = s.crashes + 1
+        s.next.isr = s.isr - {f}
+        s.next.elr = s.elr - {f}
+
+    @invariant("RPN-25")
+    def enough_are_left(s) -> bool:
+        """One fewer at most with each unclean shutdown."""
+        return len(Replica) < MIN or len(s.isr) + len(s.elr) + s.crashes >= MIN
+
+    @invariant("RPN-22")
+    def in_sync_or_eligible(s, r: Replica) -> bool:
+        return not (r in s.isr and r in s.elr) and (len(s.isr) < MIN or r not in s.elr)
+
+    @step("RPN-22", "RPN-23")
+    def who_is_eligible_was_a_candidate(s, r: Replica) -> bool:
+        return r not in s.next.elr or r in s.isr or r in s.elr
+
+    @step("RPN-23")
+    def who_lost_records_is_no_candidate(s) -> bool:
+        """With each unclean shutdown there is one, and nothing else changes."""
+        return s.next.crashes == s.crashes or any(
+            f not in s.next.isr
+            and f not in s.next.elr
+            and all(
+                x == f or ((x in s.next.isr) == (x in s.isr) and (x in s.next.elr) == (x in s.elr)) for x in Replica
+            )
+            for f in Replica
+        )
+
+    @witness
+    def all_are_in_sync_again(s) -> bool:
+        return s.crashes > 0 and s.isr == set(Replica)
+
+    @witness
+    def nobody_is_left(s) -> bool:
+        return s.isr == set() and s.elr == set()
+
+
+class Eligible(Generations):
+    """KIP-966 on KIP-320, with changes of the in-sync replicas that are pending. `elr` are the eligible replicas.
+    `proposed` is what a leader has asked the controller for, empty if nothing; of a leader in `accepted` the controller
+    has taken it, and the answer is on its way. `crashes` counts unclean shutdowns; `acked` is how many records were
+    acknowledged to producers that asked for all. It is true with `ELR` and `STRICT`, on the flags of KIP-320."""
+
+    elr: set[Replica]
+    proposed: dict[Replica, set[Replica]]
+    accepted: set[Replica]
+    crashes: Annotated[int, Range(0, C)]
+    acked: Offset
+    ghosts = ("committed", "committed_in", "acked")
+
+    @define
+    def maximal_isr(s, r: Replica) -> set[Replica]:
+        """Those that r knows as in sync, and those that may be by now."""
+        return s.known_isr[r] | s.proposed[r]
+
+    @define
+    def last_known(s, r: Replica) -> bool:
+        """r led last."""
+        return any(
+            s.requests[i].leader == r
+            and all(s.requests[k].leader is None for k in range(E) if i < k and k < len(s.requests))
+            for i in range(E)
+            if i < len(s.requests)
+        )
+
+    @define
+    def epoch_start(s, r: Replica) -> Offset:
+        """Where the log of the leader r ended when its epoch began."""
+        n = len(s.log[r])
+        return min((i for i in range(L) if i < n and s.log[r][i].epoch == s.epoch[r]), default=n)
+
+    @define
+    def tell(s, leader: Replica | None, isr: set[Replica], lost: set[Replica]) -> None:
+        """The controller's change of the in-sync replicas, of which some have lost records."""
+        s.send(leader, isr)
+        s.next.elr = (s.elr | s.isr) - isr - lost if ELR and len(isr) < MIN else set()
+
+    @define
+    def forget(s, r: Replica) -> None:
+        s.next.proposed[r] = set()
+        s.next.accepted = s.accepted - {r}
+
+    # The controller: one in sync; if there is none, an eligible one; if there is none either, the leader that it knew
+    # last, which may have lost anything.
+    @action("RPN-1", "RPN-24", who="controller")
+    def elect(s, r: Replica) -> None:
+        require(s.elected() != r)
+        require(
+            r in s.isr
+            or (ELR and s.isr == set() and r in s.elr)
+            or (ELR and UNCLEAN and s.isr == set() and s.elr == set() and s.last_known(r))
+        )
+        s.tell(r, s.isr if r in s.isr else {r}, set())
+
+    # The controller, when a broker fails or shuts down. Before KIP-966 the last one stays in sync.
+    @action("RPN-2", "RPN-22", "RPN-27", who="controller")
+    def controller_shrinks(s, r: Replica) -> None:
+        stays = not ELR and s.isr == {r}
+        require(s.elected() == r or (r in s.isr and not stays))
+        s.tell(None if s.elected() == r else s.elected(), s.isr if stays else s.isr - {r}, set())
+
+    # A broker that loses the end of its log with the power, and registers again: the controller removes it from all
+    # that it is in. Simplified: one step. What its leader counts of the lost records until it hears of that, it could
+    # have counted before.
+    @action("RPN-23", "RPN-27", who="broker, controller")
+    def unclean_shutdown(s, r: Replica, o: Offset) -> None:
+        require(s.crashes < C, o < len(s.log[r]))
+        s.next.crashes = s.crashes + 1
+        s.truncate_to(r, o)
+        s.next.epoch[r] = len(s.requests)
+        s.next.leader[r] = None
+        s.next.known_isr[r] = set()
+        s.forget(r)
+        stays = not ELR and s.isr == {r}
+        s.tell(None if s.elected() == r else s.elected(), s.isr if stays else s.isr - {r}, {r})
+
+    @action("RPN-3", who="replica")
+    def become_leader(s, r: Replica, e: RealEpoch) -> None:
+        require(s.epoch[r] < e, e <= len(s.requests), s.requests[e - 1].leader == r)
+        s.next.epoch[r] = e
+        s.next.leader[r] = r
+        s.next.known_isr[r] = s.requests[e - 1].isr
+        s.forget(r)
+
+    @action("RPN-3", "RPN-6", "RPN-18", who="replica", fair="weak", per=("f",))
+    def become_follower(s, f: Replica, r: Replica, e: RealEpoch) -> None:
+        require(f != r, s.epoch[f] < e, e <= len(s.requests), s.requests[e - 1].leader == r)
+        require(s.leader[r] == r, s.epoch[r] == e)
+        s.truncate_to(f, s.truncation_offset(f, r))
+        s.next.epoch[f] = e
+        s.next.leader[f] = r
+        s.next.known_isr[f] = s.requests[e - 1].isr
+        s.forget(f)
+
+    # A leader: with a change pending it counts over those in sync before and after it. KIP-966: and only while enough
+    # are in sync for sure.
+    @action("RPN-9", "RPN-18", "RPN-20", "RPN-21", "RPN-26", who="leader", fair="weak", per=("r",))
+    def increment_hw(s, r: Replica) -> None:
+        require(s.leader[r] == r, s.hw[r] < len(s.log[r]), not STRICT or len(s.known_isr[r]) >= MIN)
+        require(all(s.follows(f, r) and s.acknowledged(f, r) > s.hw[r] for f in s.maximal_isr(r)))
+        s.next.hw[r] = s.hw[r] + 1
+        if s.hw[r] == len(s.committed) and s.hw[r] < len(s.log[r]):
+            s.next.committed = s.committed + [s.log[r][s.hw[r]]]
+            s.next.committed_in = s.committed_in + [s.epoch[r]]
+        if len(s.maximal_isr(r)) >= MIN:
+            s.next.acked = max(s.acked, s.hw[r] + 1)
+
+    # A leader asks the controller (AlterPartition), once at a time.
+    @action("RPN-10", "RPN-21", who="leader")
+    def shrink(s, r: Replica, f: Replica) -> None:
+        require(s.leader[r] == r, s.proposed[r] == set(), f in s.known_isr[r], f != r)
+        require(not s.has_below(f, r, len(s.log[r])))
+        s.next.proposed[r] = s.known_isr[r] - {f}
+
+    # A leader, when the follower has reached the high watermark and the end that the log had when it became leader.
+    @action("RPN-21", "RPN-28", who="leader", fair="weak", per=("r", "f"))
+    def expand(s, r: Replica, f: Replica) -> None:
+        require(s.leader[r] == r, s.proposed[r] == set(), f not in s.known_isr[r])
+        require(s.has_below(f, r, max(s.hw[r], s.epoch_start(r))))
+        s.next.proposed[r] = s.known_isr[r] | {f}
+
+    # The controller: of the leader of its current epoch. Simplified: of another it does not answer, and that one hears
+    # of its new epoch.
+    @action("RPN-10", "RPN-21", "RPN-22", who="controller", fair="weak", per=("r",))
+    def accept(s, r: Replica) -> None:
+        require(s.elected() == r, s.epoch[r] == len(s.requests), s.proposed[r] != set(), r not in s.accepted)
+        s.next.isr = s.proposed[r]
+        s.next.elr = (s.elr | s.isr) - s.proposed[r] if ELR and len(s.proposed[r]) < MIN else set()
+        s.next.accepted = s.accepted | {r}
+
+    @action("RPN-21", who="leader", fair="weak", per=("r",))
+    def hear(s, r: Replica) -> None:
+        require(r in s.accepted)
+        s.next.known_isr[r] = s.proposed[r]
+        s.forget(r)
+
+    @invariant("RPN-13", "RPN-23")
+    def weak_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
+        """But for whoever lost records since: the leader may not have heard of it."""
+        return (
+            s.leader[r] != r
+            or f not in s.known_isr[r]
+            or s.leader[f] is None
+            or s.epoch[f] > s.epoch[r]
+            or n >= s.hw[r]
+            or s.same(r, f, n)
+        )
+
+    @invariant("RPN-14", "RPN-25")
+    def no_committed_record_is_lost(s, r: Replica, n: Offset) -> bool:
+        """Whoever is in sync or eligible has it, where it was, until the last known leader was elected uncleanly."""
+        return (
+            (UNCLEAN and s.crashes >= MIN)
+            or r not in s.isr | s.elr
+            or n >= len(s.committed)
+            or (n < len(s.log[r]) and s.log[r][n] == s.committed[n])
+        )
+
+    @invariant("RPN-25", "RPN-26")
+    def no_acknowledged_record_is_lost(s, r: Replica, n: Offset) -> bool:
+        """To a producer that asked for all in sync, and at least `MIN`."""
+        return (
+            (UNCLEAN and s.crashes >= MIN)
+            or r not in s.isr | s.elr
+            or n >= s.acked
+            or (n < len(s.log[r]) and s.log[r][n] == s.committed[n])
+        )
+
+    @invariant("RPN-25")
+    def enough_are_left(s) -> bool:
+        """One fewer at most with each unclean shutdown."""
+        return not ELR or len(s.isr | s.elr) + s.crashes >= MIN
+
+    @invariant("RPN-22")
+    def in_sync_or_eligible(s, r: Replica) -> bool:
+        return not (r in s.isr and r in s.elr) and (len(s.isr) < MIN or r not in s.elr)
+
+    @invariant("RPN-21")
+    def only_a_leader_has_asked(s, r: Replica) -> bool:
+        """And the controller answers nobody else."""
+        return s.leader[r] == r if s.proposed[r] != set() else r not in s.accepted
+
+    @invariant("RPN-21", "RPN-22")
+    def leader_counts_all_candidates(s, r: Replica, f: Replica) -> bool:
+        """Whom the controller has in sync, and whoever is eligible if the leader may commit yet."""
+        return (
+            not s.leads(r)
+            or f in s.maximal_isr(r)
+            or (f not in s.isr and (f not in s.elr or len(s.known_isr[r]) < MIN))
+        )
+
+    @step("RPN-10", "RPN-21")
+    def who_leaves_lags(s, r: Replica, f: Replica) -> bool:
+        """When its leader asks for it."""
+        return (
+            s.proposed[r] != set()
+            or s.next.proposed[r] == set()
+            or f not in s.known_isr[r]
+            or f in s.next.proposed[r]
+            or (f != r and not s.has_below(f, r, len(s.log[r])))
+        )
+
+    @step("RPN-28")
+    def who_joins_is_as_far(s, r: Replica, f: Replica) -> bool:
+        return not (s.proposed[r] == set() and f not in s.known_isr[r] and f in s.next.proposed[r]) or (
+            s.follows(f, r)
+            and len(s.log[f]) >= s.hw[r]
+            and all(s.log[r][n].epoch == s.epoch[r] for n in range(L) if len(s.log[f]) <= n and n < len(s.log[r]))
+        )
+
+    @step("RPN-10", "RPN-21")
+    def the_leader_knows_of_its_change(s) -> bool:
+        """It asked for it, in its epoch."""
+        return (
+            s.next.isr == s.isr
+            or len(s.next.requests) > len(s.requests)
+            or any(s.leads(r) and s.next.isr == s.proposed[r] and r in s.next.accepted for r in Replica)
+        )
+
+    @step("RPN-3", "RPN-21", "RPN-23")
+    def others_know_what_they_were_sent(s, r: Replica) -> bool:
+        return (
+            s.next.known_isr[r] == s.known_isr[r]
+            or s.next.epoch[r] > s.epoch[r]
+            or s.next.leader[r] is None
+            or (r in s.accepted and s.next.known_isr[r] == s.proposed[r])
+        )
+
+    @step("RPN-9")
+    def a_leaders_high_watermark_rises(s, r: Replica) -> bool:
+        """While it leads in one epoch, and loses nothing."""
+        return s.leader[r] != r or s.next.leader[r] is None or s.next.epoch[r] != s.epoch[r] or s.hw[r] <= s.next.hw[r]
+
+    @step("RPN-3")
+    def a_new_epoch_is_taken_over_as_it_was_sent(s, r: Replica) -> bool:
+        """By who leads and by who follows. Who has lost records waits for the next."""
+        e = s.next.epoch[r]
+        return (
+            e == s.epoch[r]
+            or s.next.leader[r] is None
+            or (
+                0 < e <= len(s.requests)
+                and s.next.leader[r] == s.requests[e - 1].leader
+                and all((x in s.next.known_isr[r]) == (x in s.requests[e - 1].isr) for x in Replica)
+            )
+        )
+
+    @step("RPN-1", "RPN-2")
+    def each_request_says_something_new(s) -> bool:
+        return (
+            len(s.next.requests) == len(s.requests)
+            or s.next.requests[len(s.requests)].leader != s.elected()
+            or s.next.isr != s.isr
+            or s.next.crashes > s.crashes
+        )
+
+    @leads_to("RPN-19")
+    def what_is_written_is_committed(s, r: Replica, n: Offset) -> tuple[bool, bool]:
+        return len(s.requests) == E and s.leads(r) and n < len(s.log[r]), n < s.hw[r]
+
+    @witness
+    def committed_by_two_leaders(s) -> bool:
+        """Written by one, and shown by another that leads with all that it counts over."""
+        return any(s.hw[a] > 0 and s.log[a][0].epoch < s.epoch[a] and s.leads(a) and len(s.isr) > 1 for a in Replica)
+
+    @witness
+    def the_last_known_leads(s, r: Replica) -> bool:
+        """If it may: nobody was in sync or eligible."""
+        n = len(s.requests)
+        return not UNCLEAN or (
+            s.elected() == r and s.isr == {r} and s.elr == set() and n > 1 and s.requests[n - 2].isr == set()
+        )
+
+    @witness
+    def eligible_has_what_is_visible(s, r: Replica, x: Replica) -> bool:
+        """Out of sync, and complete."""
+        return x in s.elr and s.leads(r) and s.hw[r] > 0 and s.same(r, x, 0)
+
+
 TO_HIGH_WATERMARK = {"BY_EPOCH": False, "BY_RECORD": False, "ON_FETCH": False, "FENCED": False}
 KIP_101 = TO_HIGH_WATERMARK | {"BY_EPOCH": True}
 KIP_279 = KIP_101 | {"BY_RECORD": True}
 FIRST_TRY = KIP_279 | {"ON_FETCH": True}
 KIP_320 = KIP_279 | {"FENCED": True}
+KIP_966 = KIP_320 | {"ELR": True, "STRICT": True}
 """The generations, by their flags."""
 
 
@@ -795,5 +1413,43 @@ MODELS = [
         generated=963_273,
         depth=29,
         deadlock=True,
+    ),
+    Expectation(
+        AsyncIsr,
+        sizes={"Follower": 2, "L": 1, "V": 3},
+        distinct=8_020,
+        generated=27_401,
+        depth=18,
+        deadlock=True,
+        note="the distinct states of the published model",
+    ),
+    Expectation(Candidates, sizes={"Replica": 3, "MIN": 2, "C": 3}, distinct=88, generated=457, depth=8, deadlock=True),
+    Expectation(
+        Eligible,
+        sizes={"Replica": 2, "L": 2, "R": 2, "E": 3, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False},
+        distinct=24_463,
+        generated=53_011,
+        depth=27,
+        deadlock=True,
+        ghosts=True,
+    ),
+    Expectation(
+        Eligible,
+        sizes={"Replica": 2, "L": 1, "R": 1, "E": 4, "MIN": 2, "C": 2, **KIP_966, "UNCLEAN": True},
+        distinct=26_029,
+        generated=56_993,
+        depth=28,
+        deadlock=True,
+        ghosts=True,
+        note="the last known leader may be elected",
+    ),
+    Expectation(
+        Eligible,
+        sizes={"Replica": 3, "L": 1, "R": 1, "E": 2, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False},
+        distinct=36_532,
+        generated=103_432,
+        depth=32,
+        deadlock=True,
+        ghosts=True,
     ),
 ]

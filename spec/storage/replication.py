@@ -5,8 +5,8 @@ These rules are about several brokers and the controller at once, and no call of
 kept: their form is the model. What one broker knows of epochs is in `leader_epochs`, what logs at rest must have in
 common in `replicas`.
 
-Source: KIP-101, KIP-279, KIP-320, KIP-595; Partition, AbstractFetcherThread, DefaultLeaderEndPoint and
-ReplicationControlManager, Kafka 4.3.0.
+Source: KIP-101, KIP-279, KIP-320, KIP-497, KIP-595, KIP-966; Partition, AbstractFetcherThread, DefaultLeaderEndPoint,
+ReplicationControlManager and PartitionChangeBuilder, Kafka 4.3.0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ TITLE = "Replication protocol"
 
 PARTITION = "Partition, Kafka 4.3.0"
 CONTROLLER = "ReplicationControlManager, Kafka 4.3.0"
+BUILDER = "PartitionChangeBuilder, Kafka 4.3.0"
 FETCHER = "AbstractFetcherThread, Kafka 4.3.0"
 
 BETWEEN_BROKERS = {
@@ -77,6 +78,20 @@ clause(
     RPN-6: A replica that begins to follow truncates its log behind the last record that it and the leader both have,
     which they find by leader epoch and end offset. [KIP-279; {FETCHER}, getOffsetTruncationState]
 
+    RPN-21: A leader asks the controller for a change of the in-sync replicas, one at a time. Until it knows the answer
+    it counts over all that are in sync before the change, and all that are after it. [KIP-497; {PARTITION},
+    PendingPartitionChange]
+
+    RPN-22: With KIP-966 any replica may leave the in-sync replicas, the last one too. Whoever leaves them while fewer
+    than min.insync.replicas stay is an eligible leader replica from then on. Once that many are in sync, nobody is.
+    [KIP-966; {BUILDER}, maybePopulateTargetElr]
+
+    RPN-23: A broker that registers after an unclean shutdown is neither in sync nor eligible: the controller removes it
+    from both, in a new leader epoch. [KIP-966; {CONTROLLER}, handleBrokerUncleanShutdown]
+
+    RPN-25: With KIP-966 whoever is in sync or eligible has every committed record, and after N unclean shutdowns there
+    are at least min.insync.replicas - N of them. [KIP-966, 'Motivation']
+
     RPN-18: A leader answers fetches and questions for the end of an epoch only from followers of its own leader epoch:
     a lower one gets FENCED_LEADER_EPOCH, a higher one UNKNOWN_LEADER_EPOCH. [KIP-320; {PARTITION},
     checkCurrentLeaderEpoch]
@@ -118,4 +133,30 @@ clause(
     if replicas hear of their leader, followers fetch, and the leader raises its high watermark where it may. [KIP-320]
     """,
     without=LIVENESS,
+)
+clause(
+    """
+    RPN-20: Since KIP-966 a leader raises its high watermark only while at least min.insync.replicas are in sync, as the
+    controller last told it. [KIP-966, 'Additional High Watermark advancement requirement'; {PARTITION},
+    maybeIncrementLeaderHW]
+
+    RPN-24: If nobody is in sync, the controller elects an eligible replica, which is then the only one in sync. If
+    nobody is eligible either, it may elect the leader that it knew last, and committed records may be lost. [KIP-966;
+    {BUILDER}, electAnyLeader]
+
+    RPN-26: A producer that asks for acknowledgement by all (acks=all) has it without an error once the high watermark
+    has passed its record, if the leader then counts over at least min.insync.replicas. [{PARTITION},
+    checkEnoughReplicasReachOffset]
+
+    RPN-28: A leader proposes a follower for the in-sync replicas once that one has reached the high watermark, and the
+    end that the leader's log had when its epoch began. [{PARTITION}, isFollowerInSync; KAFKA-7128]
+    """,
+    without=EXPLORED_ONLY,
+)
+clause(
+    """
+    RPN-27: Before KIP-966 the last in-sync replica stays in sync, also if it comes back from an unclean shutdown with
+    less than it had. [KIP-966, 'Motivation']
+    """,
+    without=OF_AN_EARLIER_GENERATION,
 )

@@ -23,10 +23,13 @@ from kafkaspec.fleet import judge as fleet
 from kafkaspec.fleet.audit import on
 from kafkaspec.fleet.campaign import CampaignResult, Store, campaign
 from kafkaspec.fleet.session import _first_line, find_java, java_version, package_zip, session
+from kafkaspec.fleet.simulate import on as simulated_on
+from kafkaspec.impl.storage.replication_simulation import SCENARIO
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.judging import BLOCK
 from kafkaspec.judge.result import Job, SubsystemVerdict
 from kafkaspec.report.json import to_json
+from kafkaspec.simulate import simulate
 from tests.fleet.faulty import FaultyToy
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -256,3 +259,11 @@ def test_what_spark_says_is_told_in_the_line_that_says_most() -> None:
     assert _first_line(java) == "No space left on device"
     assert _first_line("[PATH_NOT_FOUND] it is not there\nmore") == "[PATH_NOT_FOUND] it is not there"
     assert _first_line("") == "it says nothing"
+
+
+def test_a_simulation_on_spark_is_that_of_one_process(spark: Any, tmp_path: Path) -> None:
+    seeds = range(14)
+    here = simulate(SCENARIO, seeds=seeds, out=tmp_path)
+    there = simulate(SCENARIO, seeds=seeds, out=tmp_path, fan=simulated_on(spark, "replication", "mixed"))
+    assert here.steps > 10_000
+    assert replace(here, seconds=0) == replace(there, seconds=0)

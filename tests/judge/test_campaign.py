@@ -40,7 +40,7 @@ from kafkaspec.report.describe import describe
 from kafkaspec.report.json import to_json
 from tests.judge import toy_target
 from tests.judge.forked import fork_targets
-from tests.judge.toy_subsystem import HOW, TOY
+from tests.judge.toy_subsystem import HOW, TOY, JudgedToy
 from tests.judge.toy_target import Sound, command
 
 ROOT = Path(__file__).parents[2]
@@ -231,6 +231,20 @@ def test_tours_are_walked_to_the_end() -> None:
     assert r.models == {"ToyQueue": (182, 182)}
     fewer = judged(Sound, 10, generator="uniform")
     assert (fewer.tours, fewer.models) == ({}, {})
+
+
+def test_two_refinement_mappings_onto_one_model_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Twice(JudgedToy):
+        refinements = (HOW, HOW)
+
+    twice = Twice("toy", "lockstep")
+    monkeypatch.setattr(campaign, "find", lambda name: twice)
+    monkeypatch.setattr(judging, "find", lambda name: twice)
+    monkeypatch.setattr(judging, "_tours", lambda name: toured(name) * 2)
+    all_ = len(tour(TOY.machine, HOW).histories)
+    r = judged(Sound, int(4.4 * all_))
+    assert r.tours == {"ToyQueue": (all_, all_), "ToyQueue 2": (all_, all_)}
+    assert r.models == {"ToyQueue": (182, 182), "ToyQueue 2": (182, 182)}
 
 
 def test_operations_that_are_left_out_are_not_called() -> None:

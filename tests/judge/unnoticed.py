@@ -24,6 +24,13 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "c.partition != prefer": "which of equally dirty logs is taken is free",
         "Driver.state: d in manager.checkpoints": "failed directories are not observed",
     },
+    "high_watermark": {
+        "ReplicaLog.maybe_increment_log_start: offset >= self.start": "at the log start the epochs begin there already",
+        "ReplicaLog.truncate_to: offset <= self.end": "at the log end there are epochs alone to cut, and both do",
+        "Partition.maybe_increment_high_watermark: "
+        "follower.log_end <= new": "where both are equal, so is the smallest of them",
+        "Partition.low_watermark: follower.log_start <= low": "where both are equal, so is the smallest of them",
+    },
     "last_stable": {
         "TransactionalLog.roll: self.high_watermark > self.end": "one at the end was looked up when it came there",
         "TransactionalLog.look_up_first_unstable: "

@@ -24,11 +24,13 @@ from kafkaspec.lockstep.walk import walk
 from kafkaspec.mutants.matrix import contract_detector, kill_matrix, lockstep_detector, written
 from kafkaspec.prove.bounded import bounded
 from kafkaspec.prove.engine import prove
+from kafkaspec.simulate import replay, simulate
 from kafkaspec.verify.row import Row
 from tests.fleet.faulty import Faulty, FaultyToy, Toy
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy
 from tests.lockstep.toy_model import ForgetsToSave, ToyQueue
+from tests.simulate.toy import ADDS_TWICE, SCENARIO
 
 
 def step(action: str, who: str, arguments: dict[str, Any], **state: Any) -> TraceStep:
@@ -58,7 +60,7 @@ RUNS = (VIOLATION, LASSO, INDUCTION, START, DEADLOCK)
 NAMES = (
     "accepted", "rejected", "outside", "explored", "broken", "walked", "proved", "bounded", "campaign",
     "clean campaign", "agrees", "differs", "kills", "verified", "violation", "lasso", "induction", "start",
-    "deadlock", "judged", "rejected target", "targets",
+    "deadlock", "judged", "rejected target", "targets", "simulated", "clean simulation", "replayed",
 )  # fmt: skip
 
 
@@ -119,6 +121,7 @@ def results() -> dict[str, Any]:
     out = Path(FOLDER.name)
     queue, wrong = load(ToyQueue), load(ForgetsToSave)
     sizes = {"V": 2, "L": 2}
+    simulated = simulate(ADDS_TWICE, seeds=range(10), out=out / "c")
     return {
         "accepted": check(toy.machine, good, name="good.ndjson"),
         "rejected": replace(
@@ -151,4 +154,7 @@ def results() -> dict[str, Any]:
         ),
         "rejected target": REJECTED,
         "targets": [REJECTED, TROUBLED],
+        "simulated": simulated,
+        "clean simulation": simulate(SCENARIO, seeds=range(3), out=out / "c"),
+        "replayed": replay(ADDS_TWICE, simulated.failures[0].file),
     }

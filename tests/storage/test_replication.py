@@ -16,18 +16,27 @@ from typing import Any
 import pytest
 
 from kafkaspec.explore.engine import Exploration, explore
-from kafkaspec.language import LoadedModel, Model, action, invariant, load, require
+from kafkaspec.language import LoadedModel, Model, action, invariant, load, refines, require
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.models.storage.replication import (
     FIRST_TRY,
     KIP_101,
     KIP_279,
     KIP_320,
+    KIP_966,
+    MIN,
     MODELS,
     TO_HIGH_WATERMARK,
+    AsyncIsr,
+    Candidates,
     CommittedLog,
+    Eligible,
     Fetching,
     Generations,
+    L,
+    Offset,
+    R,
+    Record,
     Released,
     Replica,
 )
@@ -48,7 +57,8 @@ def alone(model: LoadedModel, claim: str, sizes: Mapping[str, int | bool]) -> Ex
     """The model explored with this claim and no other: a run ends with the first violation."""
     claims = {kind: {n: c for n, c in getattr(model, kind).items() if n == claim} for kind in ("invariants", "steps")}
     assert any(claims.values()), claim
-    return explore(replace(model, lemmas={}, witnesses={}, **claims), sizes, deadlock=True)
+    alone = replace(model, lemmas={}, witnesses={}, leads_to={}, **claims)
+    return explore(alone, sizes, deadlock=True, ghosts=bool(model.ghosts))
 
 
 def steps_to(model: LoadedModel, claim: str, sizes: Mapping[str, int | bool]) -> int | None:
@@ -423,6 +433,339 @@ def test_what_is_written_is_committed_if_followers_fetch() -> None:
     m = load(Released)
     assert explore(m, {**S2222, **KIP_320}, deadlock=True).outcome == "complete"
     assert explore(fault("nobody has to fetch"), {**S2222, **KIP_320}, deadlock=True).outcome == "liveness"
+
+
+# ---- pending changes, and eligible replicas (KIP-966)
+@pytest.mark.parametrize(
+    ("followers", "records", "changes", "distinct"),
+    [(1, 1, 2, 42), (2, 1, 2, 1_460), (2, 2, 2, 4_088), (1, 2, 3, 168), (2, 1, 3, 8_020)],
+)
+def test_pending_changes_are_those_published(followers: int, records: int, changes: int, distinct: int) -> None:
+    """What TLC finds in `AsyncIsr.tla`, which has no limits: with a constraint on the leader's log and the version."""
+    found = explore(load(AsyncIsr), {"Follower": followers, "L": records, "V": changes}, deadlock=True)
+    assert (found.outcome, found.distinct) == ("complete", distinct)
+
+
+@pytest.mark.clause("RPN-21")
+def test_what_was_asked_for_is_counted_until_something_newer_is_heard() -> None:
+    c = Concrete(AsyncIsr, {"Follower": 2, "L": 1, "V": 2})
+    (s,) = c.initial_states()
+
+    def step(name: str, **arguments: str | int) -> dict[str, Any]:
+        nonlocal s
+        (s,) = [
+            t.state
+            for t in c.successors(s)
+            if t.action == name and {k: getattr(v, "name", v) for k, v in t.arguments.items()} == arguments
+        ]
+        return dict(c.show(s))
+
+    step("controller_shrinks", f="f0")
+    step("hear", v=1)
+    step("append")
+    step("fetch", f="f0")
+    assert step("expand", f="f0")["asked"] == {"f0": [1], "f1": []}
+    assert step("accept", f="f0")["changes"] == [{"isr": ["f1"]}, {"isr": ["f0", "f1"]}]
+    assert step("hear", v=2)["heard"] == 2
+
+
+TWO: Sizes = {"Replica": 2, "L": 1, "R": 1, "E": 5, "MIN": 2, "C": 1, "UNCLEAN": False}
+THREE: Sizes = {"Replica": 3, "L": 1, "R": 1, "E": 3, "MIN": 2, "C": 1, "UNCLEAN": False}
+HALVES = [
+    (False, False, TWO, 8, 6, 8),
+    (False, False, THREE, 11, 9, 10),
+    (False, True, TWO, 8, 8, 8),
+    (False, True, THREE, 11, 10, 10),
+    (True, False, TWO, 7, 5, None),
+    (True, False, THREE, 12, 6, 9),
+    (True, True, TWO, None, None, None),
+    (True, True, THREE, None, None, None),
+]
+"""Eligible replicas or not, a high watermark that waits for enough in sync or not; and in how many steps the strong
+claim is broken, a committed record lost, and one that was acknowledged by all."""
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.clause("RPN-14", "RPN-20", "RPN-22", "RPN-25", "RPN-26", "RPN-27")
+@pytest.mark.parametrize(("eligible", "strict", "sizes", "strong", "committed", "acknowledged"), HALVES)
+def test_one_half_of_kip_966_is_not_enough(
+    eligible: bool, strict: bool, sizes: Sizes, strong: int | None, committed: int | None, acknowledged: int | None
+) -> None:
+    m, at = load(Eligible), {**sizes, **KIP_320, "ELR": eligible, "STRICT": strict}
+    assert steps_to(m, "strong_isr", at) == strong
+    assert steps_to(m, "no_committed_record_is_lost", at) == committed
+    assert steps_to(m, "no_acknowledged_record_is_lost", at) == acknowledged
+
+
+class AllAsk(Eligible):
+    """Every producer asks for acks=all: a leader that knows fewer than `MIN` in sync refuses (NOT_ENOUGH_REPLICAS)."""
+
+    @action("RPN-8", who="leader")
+    def write(s, r: Replica) -> None:
+        require(s.leader[r] == r, len(s.log[r]) < L, s.written < R, len(s.known_isr[r]) >= MIN)
+        s.next.log[r] = s.log[r] + [Record(number=s.written + 1, epoch=s.epoch[r])]
+        s.next.written = s.written + 1
+
+
+class NoneAfterAppend(AllAsk):
+    @invariant("RPN-26")
+    def committed_is_acknowledged(s) -> bool:
+        """No producer is told NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+        return len(s.committed) <= s.acked
+
+
+@pytest.mark.clause("RPN-26")
+def test_a_refusal_leaves_no_state_of_its_own() -> None:
+    """It is no step. With producers that all ask for acks=all there are fewer states than without it."""
+    sizes = {"Replica": 2, "L": 2, "R": 2, "E": 3, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False}
+    bare = replace(load(AllAsk), lemmas={}, witnesses={}, leads_to={})
+    found = explore(bare, sizes, deadlock=True, ghosts=True)
+    assert (found.outcome, found.distinct) == ("complete", 23_757)
+    (pinned,) = (e for e in MODELS if e.name == "Eligible" and e.sizes == sizes)
+    assert found.distinct < pinned.distinct
+
+
+@pytest.mark.clause("RPN-26")
+@pytest.mark.parametrize(
+    ("eligible", "strict", "committed", "acknowledged", "after_append"),
+    [(False, False, 7, 8, 6), (False, True, 8, 8, None), (True, False, 6, None, 6), (True, True, None, None, None)],
+)
+def test_a_refusal_alone_does_not_keep_a_record(
+    eligible: bool, strict: bool, committed: int | None, acknowledged: int | None, after_append: int | None
+) -> None:
+    """And once the high watermark waits, no producer is told of too few after the append."""
+    at = {**TWO, **KIP_320, "ELR": eligible, "STRICT": strict}
+    assert steps_to(load(AllAsk), "no_committed_record_is_lost", at) == committed
+    assert steps_to(load(AllAsk), "no_acknowledged_record_is_lost", at) == acknowledged
+    assert steps_to(load(NoneAfterAppend), "committed_is_acknowledged", at) == after_append
+
+
+class Kept(Eligible):
+    @refines(Candidates, "RPN-22", "RPN-25")
+    def candidates(s) -> Candidates:
+        return Candidates.shown(isr=s.isr, elr=s.elr, crashes=s.crashes)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.clause("RPN-22", "RPN-25")
+@pytest.mark.parametrize(("sizes", "eligible", "steps"), [(TWO, True, None), (THREE, True, None), (TWO, False, 1)])
+def test_the_controller_keeps_the_candidates_that_are_proved_for_every_size(
+    sizes: Sizes, eligible: bool, steps: int | None
+) -> None:
+    """Whatever is proved of them holds of it at these sizes; without eligible replicas it keeps others."""
+    assert steps_to(load(Kept), "candidates", {**sizes, **KIP_966, "ELR": eligible, "UNCLEAN": True}) == steps
+
+
+class WeakAsPublished(Eligible):
+    @invariant("RPN-13")
+    def weak_isr(s, r: Replica, f: Replica, n: Offset) -> bool:
+        return s.leader[r] != r or f not in s.known_isr[r] or n >= s.hw[r] or s.same(r, f, n)
+
+
+class Somewhere(Eligible):
+    """However often brokers shut down uncleanly."""
+
+    @invariant("RPN-25")
+    def somebody_has_it(s, n: Offset) -> bool:
+        return n >= len(s.committed) or any(n < len(s.log[r]) and s.log[r][n] == s.committed[n] for r in Replica)
+
+
+@pytest.mark.clause("RPN-13", "RPN-23")
+def test_a_leader_may_not_know_yet_who_lost_records() -> None:
+    """So the weak claim as published is false since brokers come back with less than they had, also with KIP-966."""
+    assert steps_to(load(WeakAsPublished), "weak_isr", {**TWO, **KIP_966}) == 7
+    assert steps_to(load(Eligible), "weak_isr", {**TWO, **KIP_966}) is None
+
+
+@pytest.mark.clause("RPN-25")
+@pytest.mark.parametrize(("at_least", "shutdowns", "lost"), [(2, 1, None), (2, 2, 8), (1, 1, 6)])
+def test_a_record_survives_one_unclean_shutdown_fewer_than_must_be_in_sync(
+    at_least: int, shutdowns: int, lost: int | None
+) -> None:
+    sizes = {**TWO, **KIP_966, "E": 4, "MIN": at_least, "C": shutdowns}
+    assert steps_to(load(Somewhere), "somebody_has_it", sizes) == lost
+
+
+@pytest.mark.clause("RPN-21")
+@pytest.mark.parametrize(("name", "steps"), [("counts over the smaller", 5), ("counts a new one when told", 8)])
+def test_a_leader_that_counts_over_too_few_loses_a_committed_record(name: str, steps: int) -> None:
+    assert steps_to(fault(name), "no_committed_record_is_lost", {**TWO, **KIP_966, "MIN": 1}) == steps
+
+
+def eligible(**more: int | bool) -> Partition:
+    """r0 leads in epoch 1, two follow; at least two must be in sync."""
+    p = Partition(KIP_966, Eligible, **{"MIN": 2, "C": 2, "E": 6, "UNCLEAN": False, **more})
+    p.elected("r0", 1, "r1", "r2")
+    return p
+
+
+def everybody_has(p: Partition, leader: str, *followers: str) -> None:
+    """One more record, which is committed."""
+    p("write", leader)
+    for f in followers:
+        p("fetch", f, leader)
+    p("increment_hw", leader)
+
+
+def proposed(p: Partition, how: str, leader: str, f: str) -> dict[str, Any]:
+    """Out of the in-sync replicas, or into them, and the leader knows."""
+    p(how, leader, f)
+    p("accept", leader)
+    return p("hear", leader)
+
+
+@pytest.mark.clause("RPN-20", "RPN-26")
+def test_the_high_watermark_waits_until_enough_are_in_sync() -> None:
+    p = eligible(L=3, R=3)
+    everybody_has(p, "r0", "r1", "r2")
+    p("write", "r0")
+    assert proposed(p, "shrink", "r0", "r2")["isr"] == ["r0", "r1"]
+    assert not p.may("increment_hw", "r0")
+    p("fetch", "r1", "r0")
+    assert p("increment_hw", "r0")["acked"] == 2
+    p("write", "r0")
+    assert proposed(p, "shrink", "r0", "r1")["isr"] == ["r0"]
+    assert not p.may("increment_hw", "r0")
+    p("fetch", "r1", "r0")
+    p("expand", "r0", "r1")
+    p("accept", "r0")
+    assert not p.may("increment_hw", "r0")
+    p("hear", "r0")
+    after = p("increment_hw", "r0")
+    assert (after["hw"]["r0"], after["acked"]) == (3, 3)
+
+
+@pytest.mark.clause("RPN-26")
+def test_what_is_committed_with_too_few_in_sync_is_not_acknowledged() -> None:
+    """Without the rule that the high watermark waits."""
+    p = Partition(KIP_320, Eligible, MIN=2, C=1, E=4, UNCLEAN=False, ELR=False, STRICT=False)
+    p.elected("r0", 1)
+    p("write", "r0")
+    for f in ("r1", "r2"):
+        proposed(p, "shrink", "r0", f)
+    after = p("increment_hw", "r0")
+    assert (len(after["committed"]), after["acked"]) == (1, 0)
+
+
+@pytest.mark.clause("RPN-21")
+def test_a_leader_counts_over_both_until_it_knows() -> None:
+    p = eligible()
+    p("write", "r0")
+    p("fetch", "r1", "r0")
+    p("shrink", "r0", "r2")
+    assert not p.may("shrink", "r0", "r1")
+    assert not p.may("hear", "r0")
+    assert p("accept", "r0")["isr"] == ["r0", "r1"]
+    assert not p.may("accept", "r0")
+    assert not p.may("increment_hw", "r0")
+    assert p("hear", "r0")["known_isr"]["r0"] == ["r0", "r1"]
+    p("increment_hw", "r0")
+    p("fetch", "r2", "r0")
+    p("write", "r0")
+    p("fetch", "r1", "r0")
+    p("expand", "r0", "r2")
+    assert not p.may("increment_hw", "r0")
+    p("fetch", "r2", "r0")
+    assert p("increment_hw", "r0")["isr"] == ["r0", "r1"]
+
+
+@pytest.mark.clause("RPN-10", "RPN-21")
+def test_the_controller_takes_no_change_from_a_leader_of_an_earlier_epoch() -> None:
+    p = eligible()
+    p("write", "r0")
+    p("shrink", "r0", "r2")
+    p("elect", "r1")
+    assert not p.may("accept", "r0")
+    p("become_leader", "r1", 2)
+    assert p("become_follower", "r0", "r1", 2)["proposed"]["r0"] == []
+
+
+@pytest.mark.clause("RPN-22")
+def test_who_leaves_while_too_few_stay_is_eligible_until_enough_are_in_sync() -> None:
+    p = eligible()
+    everybody_has(p, "r0", "r1", "r2")
+    p("write", "r0")
+    assert proposed(p, "shrink", "r0", "r2")["elr"] == []
+    assert proposed(p, "shrink", "r0", "r1")["elr"] == ["r1"]
+    after = p("controller_shrinks", "r0")
+    assert (after["isr"], after["elr"], after["requests"][-1]["leader"]) == ([], ["r0", "r1"], None)
+    assert not p.may("controller_shrinks", "r0")
+    p("elect", "r1")
+    p("become_leader", "r1", 3)
+    p("become_follower", "r2", "r1", 3)
+    p("expand", "r1", "r2")
+    after = p("accept", "r1")
+    assert (after["isr"], after["elr"]) == (["r1", "r2"], [])
+
+
+@pytest.mark.clause("RPN-23")
+def test_who_shut_down_uncleanly_is_neither_in_sync_nor_eligible() -> None:
+    p = eligible()
+    everybody_has(p, "r0", "r1", "r2")
+    for f in ("r2", "r1"):
+        p("controller_shrinks", f)
+    assert not p.may("unclean_shutdown", "r1", 1)
+    after = p("unclean_shutdown", "r1", 0)
+    assert (after["isr"], after["elr"], after["log"]["r1"]) == (["r0"], [], [])
+    assert len(after["requests"]) == 4
+    after = p("unclean_shutdown", "r0", 0)
+    assert (after["isr"], after["elr"], after["requests"][-1]["leader"]) == ([], [], None)
+    assert after["leader"]["r0"] is None
+    assert not p.may("become_leader", "r0", 1)
+
+
+@pytest.mark.clause("RPN-24")
+@pytest.mark.parametrize("unclean", [False, True])
+def test_an_eligible_one_leads_if_nobody_is_in_sync_and_the_last_known_one_if_nobody_is_eligible(unclean: bool) -> None:
+    p = eligible(UNCLEAN=unclean, E=9)
+    everybody_has(p, "r0", "r1", "r2")
+    for f in ("r2", "r1"):
+        p("controller_shrinks", f)
+    assert not p.may("elect", "r1")
+    p("controller_shrinks", "r0")
+    assert not p.may("elect", "r2")
+    after = p("elect", "r1")
+    assert (after["isr"], after["elr"]) == (["r1"], ["r0"])
+    p("unclean_shutdown", "r0", 0)
+    p("unclean_shutdown", "r1", 0)
+    assert [p.may("elect", r) for r in ("r0", "r1", "r2")] == [False, unclean, False]
+
+
+@pytest.mark.clause("RPN-27")
+def test_before_kip_966_the_last_one_stays_in_sync_with_less_than_it_had() -> None:
+    p = Partition(KIP_320, Eligible, MIN=2, C=1, E=6, UNCLEAN=False, ELR=False, STRICT=True)
+    p.elected("r0", 1, "r1", "r2")
+    everybody_has(p, "r0", "r1", "r2")
+    for f in ("r2", "r1"):
+        p("controller_shrinks", f)
+    after = p("unclean_shutdown", "r0", 0)
+    assert (after["isr"], after["elr"], after["requests"][-1]["leader"]) == (["r0"], [], None)
+    assert p("elect", "r0")["requests"][-1]["leader"] == "r0"
+
+
+@pytest.mark.clause("RPN-28")
+def test_a_follower_joins_once_it_has_what_the_leader_had_when_its_epoch_began() -> None:
+    """KAFKA-7128. The high watermark need not have got there, as with KIP-320: with too few in sync it never would."""
+    p = eligible()
+    p("write", "r0")
+    p("fetch", "r1", "r0")
+    for f in ("r2", "r1"):
+        p("controller_shrinks", f)
+    p("controller_shrinks", "r0")
+    p("elect", "r1")
+    p("become_leader", "r1", 5)
+    p("become_follower", "r2", "r1", 5)
+    assert not p.may("expand", "r1", "r2")
+    assert p("fetch", "r2", "r1")["hw"]["r1"] == 0
+    assert p("expand", "r1", "r2")["proposed"]["r1"] == ["r1", "r2"]
+
+
+@pytest.mark.clause("RPN-19", "RPN-28")
+def test_what_is_written_is_committed_though_too_few_were_in_sync() -> None:
+    """If followers fetch, the leader proposes them, and the controller answers."""
+    m, sizes = load(Eligible), {**TWO, **KIP_966, "E": 4}
+    assert explore(m, sizes, deadlock=True).outcome == "complete"
+    assert explore(fault("waits for its own epoch"), sizes, deadlock=True).outcome == "liveness"
 
 
 # ---- each rule left out ----------------------------------------------------------------------------------------------

@@ -432,6 +432,86 @@ def campaign(
 
 
 @app.command(
+    short_help="Run a whole cluster from a seed, with faults; judge every step.",
+    epilog="""\b
+Examples:
+  kafkaspec simulate replication                       200 seeds, on all cores
+  kafkaspec simulate replication --seeds 0:5000 --schedule swarm
+  kafkaspec simulate replication --time 60 --json
+  kafkaspec simulate my/cluster.py:SCENARIO --seed 7   a scenario of your own
+  kafkaspec simulate --replay out/simulate/replication-7-swarm.json
+\b
+The same seed is the same run on any machine. What fails is made small, and kept.
+Exit status: 0 no rule broken, 1 one was, 2 could not run.
+""",
+)
+def simulate(
+    scenario: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SCENARIO]",
+            help="A subsystem that has one (replication, last_stable), or a file (my/cluster.py:NAME).",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="This seed alone.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST:END", help="Seeds; the end is not included. 0:200, if no time is given."),
+    ] = None,
+    time: Annotated[
+        float | None, typer.Option(min=0.1, max=10**6, metavar="S", help="As many seeds as S seconds are enough for.")
+    ] = None,
+    schedule: Annotated[
+        str, typer.Option(metavar="NAME", help="uniform, swarm, priority; mixed: one after the other.")
+    ] = "mixed",
+    replay: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Make the run of this file again instead, and show its history.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Of a replay every step, routine too.")] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Runs that fail are kept there, as files to replay and to read.")
+    ] = Path("out/simulate"),
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what came of each seed here, and go on from it.")
+    ] = None,
+    spark: Annotated[
+        str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else on this machine.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Cores to use; all, if not given.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Run a whole system from a seed: nodes, a network that loses and delays, disks that forget in a crash, clocks that
+    drift. Every step is judged by the rules; what breaks one is made small and shown as a history."""
+    from kafkaspec.cli import simulate as engine
+
+    if spark is not None and threads is not None:
+        raise UserError(WHICH_CORES)
+    if replay is not None:
+        given = {"--seed": seed, "--seeds": seeds, "--time": time, "--spark": spark, "--threads": threads}
+        given["--resume"] = None if resume is None else str(resume)
+        for option in [n for n, value in given.items() if value is not None]:
+            raise UserError(f"{option}: a replay has none; the file says what happens")
+        return engine.replay(scenario, replay, full=full, json=json)
+    if full:
+        raise UserError("--full: is for a replay; the files in --out are made for it")
+    return engine.simulate(
+        scenario,
+        seed=seed,
+        seeds=seeds,
+        time_s=time,
+        schedule=schedule,
+        resume=resume,
+        out=out,
+        threads=threads,
+        spark=spark,
+        json=json,
+    )
+
+
+@app.command(
     short_help="Break a subsystem on purpose; show who notices.",
     epilog="""\b
 Examples:

@@ -110,7 +110,7 @@ def _module(where: str) -> ModuleType:
     if where in known:
         return importlib.import_module(known[where])
     if where.endswith(".py") or "/" in where:
-        return _module_of_file(Path(where))
+        return module_of_file(Path(where))
     if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", where):
         try:
             return importlib.import_module(where)
@@ -121,7 +121,8 @@ def _module(where: str) -> ModuleType:
     raise unknown("model", where, known)
 
 
-def _module_of_file(path: Path) -> ModuleType:
+def module_of_file(path: Path) -> ModuleType:
+    """A file of Python, loaded as a module of its own. Raises UserError, with file and line."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise UserError(f"{path}: not a regular file")
     check_readable(path)

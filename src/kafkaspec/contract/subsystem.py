@@ -30,7 +30,7 @@ from kafkaspec.errors import UserError, unknown
 
 LAYERS = ("spec", "impl", "audits", "models", "proofs")
 """The folders in which a subsystem has a file of its name."""
-ROLES = {"spec": ("released", "trial"), "impl": ("driver",), "audits": ("driver",)}
+ROLES = {"spec": ("released", "trial"), "impl": ("driver", "simulation"), "audits": ("driver",)}
 """By its layer: parts of it that stand in files of their own, <name>_<role>.py."""
 FILES = resources.files("kafkaspec")
 """The package's files, also where it is a zip, as Spark ships it."""

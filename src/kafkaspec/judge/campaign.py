@@ -25,6 +25,7 @@ from kafkaspec.judge.cover import sides_of
 from kafkaspec.judge.judging import BLOCK, ONE_BY_ONE, SHRINK_S, Session, in_part, offered, tours_of
 from kafkaspec.judge.result import Job, Rejection, Side, SubsystemVerdict, Tally, covered
 from kafkaspec.judge.target import Hello, Process, Target, TargetTrouble
+from kafkaspec.judge.tour import names_of
 from kafkaspec.lockstep.shrink import shrunk
 
 Progress = Callable[[int, int | None, str], None]
@@ -260,7 +261,7 @@ def summed(subsystem: Subsystem, job: Job, hello: Hello | None, tally: Tally, se
     sides = tuple(
         Side(site.where, site.text, way, site.clauses, n in tally.sides) for n, site, way in sides_of(machine, asked)
     )
-    tours = {t.how.model.__name__: t for t in tours_of(job)}
+    tours = dict(zip(names_of(subsystem.refinements), tours_of(job), strict=False))
     why = ""
     if tally.trouble is not None:
         why = str(tally.trouble)

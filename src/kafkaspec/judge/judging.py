@@ -41,7 +41,7 @@ from kafkaspec.judge.generate import (
 from kafkaspec.judge.result import By, Job, Kind, Rejection, Tally
 from kafkaspec.judge.target import Hello, Target, TargetTrouble
 from kafkaspec.judge.tokens import Tokens
-from kafkaspec.judge.tour import Tour, digest, tours
+from kafkaspec.judge.tour import Tour, digest, names_of, tours
 from kafkaspec.judge.verdict import Verdict
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.compare import MAX_DIFFERENCES, Difference, differences, outcome_matches, same, shape
@@ -210,11 +210,12 @@ class Session:
         self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
         self.checking = self._brief()
         self.concretes: list[tuple[str, Any, Concrete]] = []
-        for how in self.subsystem.refinements:
-            self.concretes.append((how.model.__name__, how, Concrete(how.model, how.sizes)))
+        self.mappings = names_of(self.subsystem.refinements)
+        for name, how in zip(self.mappings, self.subsystem.refinements, strict=True):
+            self.concretes.append((name, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
         self.looked: Any = None
-        self.reachable = {t.how.model.__name__: t.reachable for t in tours_of(job)}
+        self.reachable = {name: t.reachable for name, t in zip(self.mappings, tours_of(job), strict=False)}
         self.last_observed: tuple[Any, Json] = self, None
         self.last_state: tuple[Json, bytes] = self, b""
         self.right: set[tuple[str, bytes, bytes]] = set()
@@ -305,8 +306,8 @@ class Session:
                 first = number * BLOCK + k < FIRST
                 yield "eager", draws.start_eagerly(rng, FIRST_PROPOSALS if first else EAGER_PROPOSALS)
             elif k >= histories - histories // 2 and (toured := next(tours, None)) is not None:
-                how, calls = toured
-                self.tally.toured[how.model.__name__] += 1
+                name, how, calls = toured
+                self.tally.toured[name] += 1
                 yield "tour", Start(how.init, fixed(self.cover, calls))
             elif (deviation := next(known, None)) is not None:
                 yield "deviation", deviation
@@ -318,12 +319,12 @@ class Session:
     def _observe_every(self, number: int, k: int, by: By) -> int:
         return random.Random(f"{self.job.seed} {number} {k} observe").choice(OBSERVE) if by == "draw" else 1
 
-    def _toured(self) -> Iterator[tuple[RefinementMapping[Any], tuple[Call, ...]]]:
+    def _toured(self) -> Iterator[tuple[str, RefinementMapping[Any], tuple[Call, ...]]]:
         """The tours' histories, as far as the target offers their operations."""
-        for t in _tours(self.job.subsystem):
+        for name, t in zip(self.mappings, _tours(self.job.subsystem), strict=True):
             for calls in t.histories:
                 if all(self._is_offered(c) for c in calls):
-                    yield t.how, calls
+                    yield name, t.how, calls
 
     def _known_histories(self) -> Iterable[Start]:
         """The minimal histories of the known deviations, as far as the target offers their operations."""

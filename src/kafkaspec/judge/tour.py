@@ -4,8 +4,8 @@ spec reaches."""
 from __future__ import annotations
 
 import hashlib
-from collections import deque
-from collections.abc import Hashable, Iterator
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from typing import Any, Final, NamedTuple
@@ -44,6 +44,17 @@ def digest(concrete: Concrete, state: Any) -> str:
     """A model state in short: equal for equal states, in every process."""
     shown = orjson.dumps(concrete.show(state), option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(shown, digest_size=8).hexdigest()
+
+
+def names_of(refinements: Iterable[RefinementMapping[Any]]) -> list[str]:
+    """A name for each refinement mapping: its model's, and a number from the second one onto the same model on."""
+    met: Counter[str] = Counter()
+    out = []
+    for how in refinements:
+        name = how.model.__name__
+        met[name] += 1
+        out.append(name if met[name] == 1 else f"{name} {met[name]}")
+    return out
 
 
 def tours(subsystem: Subsystem) -> tuple[Tour, ...]:

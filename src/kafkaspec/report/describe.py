@@ -28,6 +28,7 @@ from kafkaspec.report.section import (
     counts,
     duration,
     grid,
+    sentence,
     sizes_text,
     trace_title,
     words,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from kafkaspec.mutants import matrix as mutants
     from kafkaspec.prove.bounded import BoundedResult
     from kafkaspec.prove.engine import ProofResult
+    from kafkaspec.simulate.runs import Replay, SimulationResult
     from kafkaspec.verify.row import Row
 
 MAX_TEXT = 200
@@ -492,6 +494,46 @@ def _campaign(c: CampaignResult) -> list[Section]:
     return [*out, Section(f"{c.subsystem}: clauses", Cell("coverage"), grids=(clauses,), detail=True)]
 
 
+def _simulated(s: SimulationResult) -> list[Section]:
+    bad, n = s.failing, len(s.seeds)
+    verdict = (
+        Cell(f"{count(bad, 'seed')} of {n:,} fail, by {count(len(s.failures), 'rule')}", "bad")
+        if bad
+        else Cell(f"tested: {count(n, 'seed')}, no rule is broken", "good")
+        if n
+        else Cell("no seed was run", "unknown")
+    )
+    facts = [
+        ("seeds", Cell(f"{s.seeds.start}:{s.seeds.stop}, {s.schedule}")),
+        ("steps", Cell(f"{s.steps:,} in {duration(s.seconds)}, {s.ms / 1000:,.0f} s of virtual time")),
+    ]
+    facts += [("kept", Cell(f"{count(s.kept, 'seed')} of an earlier run"))] if s.kept else []
+    facts += [("never happened", Cell(", ".join(s.never), "unknown"))] if s.never else []
+    happened = grid(("what happened", counts("times")), [(what, f"{k:,}") for what, k in s.counts.items()])
+    again = f"kafkaspec simulate {s.scenario} --seeds {s.seeds.start}:{s.seeds.stop} --schedule {s.schedule}"
+    out = [Section(f"{s.scenario}: {s.title}", verdict, facts=tuple(facts), grids=(happened,), again=again)]
+    for f in s.failures:
+        said = Cell(f"{count(f.seeds, 'seed')}, first {f.seed} ({f.schedule})", "bad")
+        facts = [
+            ("what", Cell(f.what)),
+            ("made small", Cell(f"{count(len(f.choices), 'choice')}, {count(f.steps, 'step')}")),
+            ("history", Cell(str(f.file.with_suffix(".txt")))),
+        ]
+        rules = (f.rule,) if sentence(f.rule) else ()
+        command = f"kafkaspec simulate {s.scenario} --replay {f.file}"
+        out.append(Section(f"{s.scenario}: {f.rule}", said, rules, facts=tuple(facts), again=command))
+    return out
+
+
+def _replayed(r: Replay) -> list[Section]:
+    if r.rule:
+        verdict = Cell(f"{r.rule} is broken at step {r.steps:,}", "bad")
+    else:
+        verdict = Cell(f"no rule is broken in {count(r.steps, 'step')}", "good")
+    facts = [("when it was kept", Cell(f"{r.expected} was broken", "unknown"))] if r.expected != r.rule else []
+    return [Section(f"{r.scenario}: {r.file}", verdict, facts=tuple(facts), history=r.history)]
+
+
 def _kill_matrix(rows: Sequence[mutants.Row]) -> list[Section]:
     """The matrix; of generated mutants, which are many, those that nobody kills. The others are for the page."""
     shown = [r for r in rows if not r.mutant.generated or r.wrong or not (r.killed or r.unchanged)]
@@ -751,6 +793,8 @@ DESCRIBERS: Mapping[str, Callable[[Any], list[Section]]] = {
     "judge.result.SubsystemVerdict": lambda j: _judgement([j]),
     "lockstep.walk.Walk": _walk,
     "fleet.campaign.CampaignResult": _campaign,
+    "simulate.runs.SimulationResult": _simulated,
+    "simulate.runs.Replay": _replayed,
     "audit.engine.Audit": _audit,
     "audit.watch.AuditChange": _change,
 }

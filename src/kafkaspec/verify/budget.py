@@ -17,8 +17,10 @@ CALLS = "calls"
 """of impl against spec, of spec against model, and of our implementation behind a pipe"""
 EVENTS = "events"
 """of recordings, those with one value changed included"""
+STEPS = "steps"
+"""of simulations"""
 
-LIMITS: Mapping[str, int] = {TRANSITIONS: 2_000_000, OBLIGATIONS: 800, CALLS: 60_000, EVENTS: 60_000}
+LIMITS: Mapping[str, int] = {TRANSITIONS: 2_000_000, OBLIGATIONS: 800, CALLS: 60_000, EVENTS: 60_000, STEPS: 60_000}
 """For one subsystem."""
 MORE: Mapping[str, tuple[Mapping[str, int], str]] = {
     "cleaner": (
@@ -27,8 +29,8 @@ MORE: Mapping[str, tuple[Mapping[str, int], str]] = {
     ),
     "producer_state": ({TRANSITIONS: 7_000_000}, "sequences wrap, and a window of five batches is remembered"),
     "replication": (
-        {TRANSITIONS: 5_500_000},
-        "the largest published configuration, and three replicas whose logs diverge",
+        {TRANSITIONS: 5_500_000, STEPS: 80_000},
+        "the largest published configuration, three replicas whose logs diverge, and three clusters",
     ),
 }
 """The subsystems that may cost more, and why."""

@@ -42,6 +42,8 @@ WALKED = "impl against spec"
 """The check that has seeds."""
 AUDIT = "audit"
 """The name under which the audit's rows are asked for; no subsystem's."""
+SIMULATED = 6
+"""Seeds of each scenario: two by each schedule. `kafkaspec simulate` runs more."""
 ALTERED = 0.02
 """The share of a recording's values that are altered, one at a time; the tests alter more."""
 
@@ -394,6 +396,35 @@ def _recordings(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         yield _Claim(f"{r.file}, altered", "judged", detail, "\n".join(holes), work={budget.EVENTS: found.tried})
 
 
+def _scenarios(s: Subsystem) -> list[Any]:
+    """Those of its simulation."""
+    from kafkaspec.simulate import Scenario
+
+    module = s.layer("impl", "simulation")
+    return [] if module is None else [v for v in vars(module).values() if isinstance(v, Scenario)]
+
+
+def _simulations(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
+    """Whole systems of its implementation, every step judged by the rules."""
+    from kafkaspec.simulate import RandomChoices, run
+    from kafkaspec.simulate.choices import of_seed
+
+    for scenario in [_scenarios(s)[which]]:
+        steps, counts, why, again = 0, Counter[str](), "", ""
+        for seed in range(SIMULATED):
+            r = run(scenario, RandomChoices(scenario, seed, "mixed"))
+            steps += len(r.steps)
+            counts.update(r.counts)
+            if r.violation is not None:
+                why = f"seed {seed} breaks {r.violation.rule}: {r.violation.what}"
+                again = f"kafkaspec simulate {scenario.name} --seed {seed} --schedule {of_seed('mixed', seed)}"
+                break
+        never = [what for what, n in counts.items() if n == 0]
+        detail = f"{SIMULATED} seeds, {steps:,} steps" + (f"; never happened: {', '.join(never)}" if never else "")
+        work = {budget.STEPS: steps}
+        yield _Claim(f"simulation {scenario.name}", "tested", detail, why, work=work, again=again)
+
+
 # ---- the audit, which is no one subsystem's --------------------------------------------------------------------------
 def _log_directories() -> list[str]:
     from kafkaspec.audit import recorded
@@ -454,6 +485,7 @@ CHECKS: dict[str, tuple[Callable[[Subsystem], int], Check]] = {
     WALKED: (lambda s: max(bool(s.spec.machine.operations), len(s.pairs())), _drivers_against_spec),
     "impl behind a pipe": (lambda s: int(s.is_component), _impl_behind_a_pipe),
     "recordings": (lambda s: len(s.recordings), _recordings),
+    "simulations": (lambda s: len(_scenarios(s)), _simulations),
 }
 """By its name: how many things of a subsystem the check asks alike, and the check."""
 AUDITED: dict[str, tuple[Callable[[], int], Callable[[int], Iterator[_Claim]]]] = {

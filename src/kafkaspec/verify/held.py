@@ -46,6 +46,7 @@ READS: Mapping[str, tuple[str, ...]] = {
     "impl against spec": ("spec", "impl", "audits"),
     "impl behind a pipe": ("spec", "impl", "audits"),
     "recordings": ("spec",),
+    "simulations": ("spec", "impl"),
     "log directories": (),
     "log directories, damaged": (),
 }

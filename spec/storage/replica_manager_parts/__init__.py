@@ -1,0 +1,1 @@
+"""Parts of the spec of the replica manager."""
