@@ -49,14 +49,17 @@ machine.deviations.append(
         clause="EVQ-11",
         title="A deferred event without a deadline keeps its tag, and is counted off the size",
         versions="seen in 4.3.0",
-        condition="a deferred event with a tag is added, its function calculates no deadline, and the queue accepts
-        events; " "it shows in the tags until an event comes with the same tag, or the tag is cancelled, and from then
-        on in the size, " "which is one less each time", history=('scheduleDeferred tag="a" function="none" deadlineNs=0
-        handleException="returns"',), cause="enqueue puts the event into the index by tag before it asks for the
-        deadline, and leaves it there when it " "refuses it. Whoever finds it there takes it for an event that waits,
-        and lowers the size.", effect="`size` becomes too small, also negative, for good: `isEmpty` says that nothing
-        runs or waits while " "something does, or the other way round. No event is lost. QuorumController always gives a
-        deadline; a broker's " "own queues do too.", fix="to calculate the deadline before the tag is taken, or to
-        remove the event from the index when it is refused", rewrite=_rewrite, initial=Orphans, advance=_advance,
+        condition="a deferred event with a tag is added, its function calculates no deadline, and the queue accepts "
+        "events; it shows in the tags until an event comes with the same tag or the tag is cancelled, and from then on "
+        "in the size, which is one less each time",
+        history=('scheduleDeferred tag="a" function="none" deadlineNs=0 handleException="returns"',),
+        cause="enqueue puts the event into the index by tag before it asks for the deadline, and leaves it there when "
+        "it refuses it. Whoever finds it there takes it for an event that waits, and lowers the size.",
+        effect="`size` becomes too small, also negative, for good: `isEmpty` says that nothing runs or waits while "
+        "something does, or the other way round. No event is lost. QuorumController always gives a deadline.",
+        fix="to calculate the deadline before the tag is taken, or to take the event out of the index when it is refused",
+        rewrite=_rewrite,
+        initial=Orphans,
+        advance=_advance,
     )
 )
