@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 LONG_MAX = 2**63 - 1
+NS_PER_MS = 1_000_000
 
 
 class QueueTimeoutError(Exception):
@@ -137,12 +138,19 @@ class Ending:
 
 
 class EventQueue:
-    """The queue. `wake` is called where a waiting thread would be signalled."""
+    """The queue. `wake` is called where a waiting thread would be signalled, `idled` with the ms that it has slept."""
 
-    def __init__(self, clock: Callable[[], int], clean_up: Callable[[], None], wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        clean_up: Callable[[], None],
+        wake: Callable[[], None],
+        idled: Callable[[int], None],
+    ) -> None:
         self.clock = clock
         self.clean_up = clean_up
         self.wake = wake
+        self.idled = idled
         self.head = Node(None)
         self.deadlines = Deadlines()
         self.tags: dict[str, Node] = {}
@@ -296,8 +304,7 @@ class EventQueue:
                 if taken is None:
                     if self.shutting_down or self.interrupted:
                         return
-                    slept = yield Asleep(self.until())
-                    self.interrupted = self.interrupted or slept.interrupted
+                    yield from self.sleep()
                     continue
                 node, reason = taken
                 self.remove(node)
@@ -311,6 +318,13 @@ class EventQueue:
             return
         finally:
             self.ended()
+
+    def sleep(self) -> Generator[Running | Asleep, Ending, None]:
+        """Until it is woken; says how long. [EVQ-25, EVQ-19]"""
+        begin = self.clock() // NS_PER_MS
+        slept = yield Asleep(self.until())
+        self.idled(max(0, self.clock() // NS_PER_MS - begin))
+        self.interrupted = self.interrupted or slept.interrupted
 
     def run(self, node: Node, event: Event) -> Generator[Running | Asleep, Ending, None]:
         """Runs it, and tells it what came out. [EVQ-12, EVQ-19]"""

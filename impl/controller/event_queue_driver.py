@@ -59,11 +59,11 @@ class Driver(ByName):
         self.first = spec.initial(**arguments)
         self.cleanup = arguments.get("cleanup", "returns")
         self.now = self.first.now
-        self.subject = self.make(lambda: self.now, self._clean_up, self._wake)
         self.calls: list[spec.Call] = []
         self.by: spec.Thread = "handler"
         self.added = self.closing = self.idle_ms = 0
         self.mark = self.signalled = self.broken = False
+        self.subject = self.make(lambda: self.now, self._clean_up, self._wake, self._idled)
         self.at: impl.Running | impl.Asleep | None = next(self.subject.handler)
 
     def _clean_up(self) -> None:
@@ -73,6 +73,9 @@ class Driver(ByName):
 
     def _wake(self) -> None:
         self.signalled = True
+
+    def _idled(self, ms: int) -> None:
+        self.idle_ms += ms
 
     def _note(self, event: int | None, what: str) -> None:
         self.calls.append(spec.Call(event, what, self.by))
@@ -114,9 +117,8 @@ class Driver(ByName):
         return self._settle()
 
     def advance(self, ns: int) -> spec.Answer:
-        before, self.now = self.now, self.now + ns
-        if isinstance(self.at, impl.Asleep):
-            self.idle_ms += self.now // spec.NS_PER_MS - before // spec.NS_PER_MS
+        self.now += ns
+        self.subject.wakeup()
         return self._settle()
 
     def interrupt(self, times: int) -> spec.Answer:

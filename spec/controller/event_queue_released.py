@@ -57,7 +57,7 @@ machine.deviations.append(
         "it refuses it. Whoever finds it there takes it for an event that waits, and lowers the size.",
         effect="`size` becomes too small, also negative, for good: `isEmpty` says that nothing runs or waits while "
         "something does, or the other way round. No event is lost. QuorumController always gives a deadline.",
-        fix="to calculate the deadline before the tag is taken, or to take the event out of the index when it is refused",
+        fix="to ask for the deadline before the tag is taken, or to take the event out of the index when it is refused",
         rewrite=_rewrite,
         initial=Orphans,
         advance=_advance,
