@@ -8,6 +8,7 @@ a scheduler of threads does, and the rest is as with threads, the signals too.
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -297,27 +298,28 @@ class EventQueue:
         return self.head.after, InterruptedExecutionError() if self.interrupted else None
 
     def handle_events(self) -> Generator[Running | Asleep, Ending, None]:
-        """One event after the other, until the end. [EVQ-1, EVQ-26, EVQ-17]"""
-        try:
-            while True:
-                taken = self.take()
-                if taken is None:
-                    if self.shutting_down or self.interrupted:
-                        return
-                    yield from self.sleep()
-                    continue
-                node, reason = taken
-                self.remove(node)
-                assert node.event is not None
-                if reason is None:
-                    yield from self.run(node, node.event)
-                else:
-                    self.tell(node.event, reason)
-                self.count -= 1
-        except FatalError:  # the thread has ended
-            return
-        finally:
-            self.ended()
+        """One event after the other, until the end. [EVQ-1, EVQ-17]"""
+        with contextlib.suppress(FatalError):  # it ends the thread
+            yield from self.go_on()
+        self.ended()
+
+    def go_on(self) -> Generator[Running | Asleep, Ending, None]:
+        """While there may be more. [EVQ-26]"""
+        while True:
+            taken = self.take()
+            if taken is None:
+                if self.shutting_down or self.interrupted:
+                    return
+                yield from self.sleep()
+                continue
+            node, reason = taken
+            self.remove(node)
+            assert node.event is not None
+            if reason is None:
+                yield from self.run(node, node.event)
+            else:
+                self.tell(node.event, reason)
+            self.count -= 1
 
     def sleep(self) -> Generator[Running | Asleep, Ending, None]:
         """Until it is woken; says how long. [EVQ-25, EVQ-19]"""

@@ -294,7 +294,20 @@ def settled(state: Queue, calls: Answer = ()) -> Stepped:
 
 
 @machine.operation(
-    "finish", "EVQ-1", "EVQ-2", "EVQ-4", "EVQ-5", "EVQ-6", "EVQ-16", "EVQ-17", "EVQ-20", "EVQ-13", "EVQ-14", "EVQ-26"
+    "finish",
+    "EVQ-1",
+    "EVQ-2",
+    "EVQ-4",
+    "EVQ-5",
+    "EVQ-6",
+    "EVQ-16",
+    "EVQ-17",
+    "EVQ-20",
+    "EVQ-12",
+    "EVQ-13",
+    "EVQ-14",
+    "EVQ-19",
+    "EVQ-26",
 )
 @states(without={"EVQ-12": ONE_CALL})
 @require(lambda state: state.running is not None, "EVQ-1 an event runs")

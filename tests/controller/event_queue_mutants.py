@@ -12,7 +12,7 @@ from kafkaspec.impl.controller.event_queue_driver import Driver
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.controller import event_queue as model
 from kafkaspec.models.controller.event_queue import Status, T, Thread, Time
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.controller import event_queue as spec
 
 Handling = Generator[Running | Asleep, Ending, None]
@@ -71,6 +71,10 @@ class AfterItsDeadlineAlone(EventQueue):
         if first is not None and first.deferred and first.deadline == self.clock() and self.line_is_empty:
             return None
         return super().take()
+
+    def until(self) -> int | None:
+        first = super().until()
+        return None if first is None else first + 1
 
 
 class LineFirst(EventQueue):
