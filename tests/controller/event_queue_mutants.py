@@ -526,7 +526,7 @@ def _begins_nothing(state: spec.Queue, source: str) -> spec.Stepped:
 def _appends_in_silence() -> LoadedModel:
     """Nobody wakes the handler for the line."""
 
-    class Faulty(model.Handler):
+    class Handler(model.Handler):
         @action("EVQ-3", "EVQ-24", who="caller")
         def prepend(s, e: model.Event) -> None:
             require(s.accepts(e), s.head > 1)
@@ -535,63 +535,63 @@ def _appends_in_silence() -> LoadedModel:
             s.next.place[e] = s.head - 1
             s.next.head = s.head - 1
 
-    return load(Faulty)
+    return load(Handler)
 
 
 def _defers_in_silence() -> LoadedModel:
     """Nobody wakes the handler for an earlier deadline."""
 
-    class Faulty(model.Handler):
+    class Handler(model.Handler):
         @define
         def is_before_others(s, d: Time, e: model.Event | None) -> bool:
             return d > T
 
-    return load(Faulty)
+    return load(Handler)
 
 
 def _shuts_down_in_silence() -> LoadedModel:
-    class Faulty(model.Handler):
+    class Handler(model.Handler):
         @action("EVQ-15", "EVQ-24", who="caller")
         def begin_shutdown(s) -> None:
             require(not s.shutting)
             s.next.shutting = True
 
-    return load(Faulty)
+    return load(Handler)
 
 
 def _leaves_at_once() -> LoadedModel:
     """Who is interrupted leaves, and tells nobody."""
 
-    class Faulty(model.Handler):
+    class Handler(model.Handler):
         @action("EVQ-17", who="handler", fair="weak")
         def end(s) -> None:
             require(s.thread == Thread.LOOKS, s.shutting or s.interrupted)
             require(s.interrupted or all(not s.waits(e) for e in model.Event))
             s.next.thread = Thread.ENDED
 
-    return load(Faulty)
+    return load(Handler)
 
 
 def _takes_two() -> LoadedModel:
     """It goes on while an event runs."""
 
-    class Faulty(model.Handler):
+    class Handler(model.Handler):
         @action("EVQ-1", "EVQ-4", "EVQ-6", who="handler", fair="weak")
         def run_deferred(s, e: model.Event) -> None:
             require(s.thread == Thread.LOOKS or s.thread == Thread.WORKS, s.is_first_timed(e), s.is_due(e))
             require(s.kind[e] == model.Kind.DEFERRED)
             s.take(e, Status.RUNS)
 
-    return load(Faulty)
+    return load(Handler)
 
 
 def _runs_the_line_first() -> LoadedModel:
-    class Faulty(model.Handler):
+    class Handler(model.Handler):
         @define
         def line_comes(s) -> bool:
             return True
 
-    return load(Faulty)
+    return load(Handler)
 
 
 MUTANTS = [
