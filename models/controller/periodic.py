@@ -40,19 +40,22 @@ class Delay(enum.Enum):
 
 
 class Outcome(enum.Enum):
-    """How a run ends."""
+    """How a run has ended; NONE: there was none since the task was registered or activated."""
 
+    NONE = "NONE"
     DONE = "DONE"
     AGAIN = "AGAIN"
     THROWS = "THROWS"
 
 
 class Tasks(Model):
-    """`runs` is the task that the controller's thread runs, `dead` those whose run threw an Error."""
+    """`runs` is the task that the controller's thread runs, `said` how its last run ended, `dead` those whose run threw
+    an Error."""
 
     active: bool
     registered: set[Task]
     waits: dict[Task, Delay]
+    said: dict[Task, Outcome]
     runs: Task | None
     dead: set[Task]
 
@@ -62,6 +65,7 @@ class Tasks(Model):
         s.next.registered = s.registered | {t}
         if s.active:
             s.next.waits[t] = Delay.PERIOD
+            s.next.said[t] = Outcome.NONE
             s.next.dead = s.dead - {t}
 
     @action("PER-2", who="controller")
@@ -75,6 +79,7 @@ class Tasks(Model):
         require(not s.active)
         s.next.active = True
         s.next.waits = {t: Delay.PERIOD if t in s.registered else Delay.NONE for t in Task}
+        s.next.said = {t: Outcome.NONE for t in Task}
         s.next.dead = set()
 
     @action("PER-4", "PER-5", who="controller")
@@ -92,16 +97,18 @@ class Tasks(Model):
     @action("PER-6", "PER-7", "PER-9", who="task", fair="weak")
     def end(s, t: Task, outcome: Outcome) -> None:
         """Where a run of the task is scheduled by now, the earlier one counts; which that is depends on the periods."""
-        require(s.runs == t)
+        require(s.runs == t, outcome != Outcome.NONE)
         s.next.runs = None
         if not s.active or t not in s.registered:
             s.next.waits[t] = Delay.NONE
-        elif outcome == Outcome.DONE:
-            s.next.waits[t] = Delay.PERIOD
-        elif outcome == Outcome.AGAIN:
-            s.next.waits[t] = Delay.IMMEDIATE
         else:
-            s.next.waits[t] = Delay.ERROR
+            s.next.said[t] = outcome
+            if outcome == Outcome.DONE:
+                s.next.waits[t] = Delay.PERIOD
+            elif outcome == Outcome.AGAIN:
+                s.next.waits[t] = Delay.IMMEDIATE
+            else:
+                s.next.waits[t] = Delay.ERROR
 
     @action("PER-11", who="task")
     def fail(s, t: Task) -> None:
@@ -119,18 +126,41 @@ class Tasks(Model):
         """While the manager is active: unless an Error has come out of its run."""
         return not s.active or t not in s.registered or s.waits[t] != Delay.NONE or s.runs == t or t in s.dead
 
-    @step("PER-7")
-    def soon_if_something_is_left(s, t: Task) -> bool:
-        return s.waits[t] == Delay.IMMEDIATE or s.next.waits[t] != Delay.IMMEDIATE or s.runs == t
+    @invariant("PER-6", "PER-7", "PER-9")
+    def waits_for_what_it_said(s, t: Task) -> bool:
+        return (
+            s.waits[t] == Delay.NONE
+            or (s.waits[t] == Delay.PERIOD and (s.said[t] == Outcome.NONE or s.said[t] == Outcome.DONE))
+            or (s.waits[t] == Delay.IMMEDIATE and s.said[t] == Outcome.AGAIN)
+            or (s.waits[t] == Delay.ERROR and s.said[t] == Outcome.THROWS)
+        )
 
-    @step("PER-9")
-    def late_after_an_exception(s, t: Task) -> bool:
-        return s.waits[t] == Delay.ERROR or s.next.waits[t] != Delay.ERROR or s.runs == t
+    @invariant("PER-11")
+    def who_has_failed_neither_waits_nor_runs(s, t: Task) -> bool:
+        return t not in s.dead or (s.waits[t] == Delay.NONE and s.runs != t)
 
     @step("PER-6")
-    def one_run_is_scheduled_by_what_changes(s, t: Task) -> bool:
-        """A run that begins is scheduled by its end; another task's is not touched by it."""
-        return s.runs == s.next.runs or s.runs == t or s.next.runs == t or s.waits[t] == s.next.waits[t]
+    def what_runs_was_scheduled(s, t: Task) -> bool:
+        return s.runs == t or s.next.runs != t or s.waits[t] != Delay.NONE
+
+    @step("PER-1", "PER-3")
+    def scheduled_by_what_changes(s, t: Task) -> bool:
+        """A task that stays registered, while the manager stays active, is scheduled otherwise by its own run alone."""
+        return (
+            s.waits[t] == s.next.waits[t]
+            or s.runs == t
+            or s.next.runs == t
+            or not (s.active and s.next.active and t in s.registered and t in s.next.registered)
+        )
+
+    @step("PER-7", "PER-9")
+    def delayed_by_its_run(s, t: Task) -> bool:
+        return (
+            s.next.waits[t] == s.waits[t]
+            or s.runs == t
+            or s.next.waits[t] == Delay.NONE
+            or s.next.waits[t] == Delay.PERIOD
+        )
 
     @leads_to("PER-5", "PER-6")
     def each_runs_again(s, t: Task) -> tuple[bool, bool]:
@@ -148,8 +178,12 @@ class Tasks(Model):
         return s.runs is not None and s.waits[s.runs] != Delay.NONE
 
     @witness
+    def runs_while_inactive(s) -> bool:
+        return s.runs is not None and not s.active
+
+    @witness
     def forgotten(s) -> bool:
         return s.active and any(t in s.dead and t in s.registered for t in Task)
 
 
-MODELS = [Expectation(Tasks, sizes={"Task": 3}, distinct=700, generated=4805, depth=15)]
+MODELS = [Expectation(Tasks, sizes={"Task": 3}, distinct=21248, generated=140289, depth=21)]

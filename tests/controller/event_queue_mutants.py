@@ -122,9 +122,14 @@ class OneForEachDeadline(impl.Deadlines):
 
 
 class NeverWraps(impl.Deadlines):
+    """Before the greatest long, if there is none behind it."""
+
     def free(self, ns: int) -> int:
+        found = super().free(ns)
+        if found >= ns:
+            return found
         while ns in self.nodes:
-            ns = ns - 1 if ns == impl.LONG_MAX else ns + 1
+            ns -= 1
         return ns
 
 

@@ -276,8 +276,9 @@ def _schedules_whoever_ends() -> LoadedModel:
     class Tasks(model.Tasks):
         @action("PER-6", "PER-7", "PER-9", who="task", fair="weak")
         def end(s, t: model.Task, outcome: model.Outcome) -> None:
-            require(s.runs == t)
+            require(s.runs == t, outcome != model.Outcome.NONE)
             s.next.runs = None
+            s.next.said[t] = outcome
             if outcome == model.Outcome.AGAIN:
                 s.next.waits[t] = Delay.IMMEDIATE
             else:
