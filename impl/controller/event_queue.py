@@ -116,7 +116,7 @@ def earliest_deadline(ns: int) -> Callable[[int | None], int | None]:
 
 
 @dataclass(frozen=True)
-class Running:
+class Execution:
     """The handler runs an event; it is sent what came out of it."""
 
     node: Node
@@ -297,13 +297,13 @@ class EventQueue:
             return None
         return self.head.after, InterruptedExecutionError() if self.interrupted else None
 
-    def handle_events(self) -> Generator[Running | Asleep, Ending, None]:
+    def handle_events(self) -> Generator[Execution | Asleep, Ending, None]:
         """One event after the other, until the end. [EVQ-1, EVQ-17]"""
         with contextlib.suppress(FatalError):  # it ends the thread
             yield from self.go_on()
         self.ended()
 
-    def go_on(self) -> Generator[Running | Asleep, Ending, None]:
+    def go_on(self) -> Generator[Execution | Asleep, Ending, None]:
         """While there may be more. [EVQ-26]"""
         while True:
             taken = self.take()
@@ -321,16 +321,16 @@ class EventQueue:
                 self.tell(node.event, reason)
             self.count -= 1
 
-    def sleep(self) -> Generator[Running | Asleep, Ending, None]:
+    def sleep(self) -> Generator[Execution | Asleep, Ending, None]:
         """Until it is woken; says how long. [EVQ-25, EVQ-19]"""
         begin = self.clock() // NS_PER_MS
         slept = yield Asleep(self.until())
         self.idled(max(0, self.clock() // NS_PER_MS - begin))
         self.interrupted = self.interrupted or slept.interrupted
 
-    def run(self, node: Node, event: Event) -> Generator[Running | Asleep, Ending, None]:
+    def run(self, node: Node, event: Event) -> Generator[Execution | Asleep, Ending, None]:
         """Runs it, and tells it what came out. [EVQ-12, EVQ-19]"""
-        ending = yield Running(node)
+        ending = yield Execution(node)
         if ending.thrown is not None:
             self.tell(event, ending.thrown)
         self.interrupted = self.interrupted or ending.interrupted

@@ -64,7 +64,7 @@ class Driver(ByName):
         self.added = self.closing = self.idle_ms = 0
         self.mark = self.signalled = self.broken = False
         self.subject = self.make(lambda: self.now, self._clean_up, self._wake, self._idled)
-        self.at: impl.Running | impl.Asleep | None = next(self.subject.handler)
+        self.at: impl.Execution | impl.Asleep | None = next(self.subject.handler)
 
     def _clean_up(self) -> None:
         self._note(None, spec.RUN)
@@ -89,7 +89,7 @@ class Driver(ByName):
         except StopIteration:
             self.at = None
             self.broken = self.subject.size > 0
-        if isinstance(self.at, impl.Running):
+        if isinstance(self.at, impl.Execution):
             self._note(self._event(self.at.node).id, spec.RUN)
 
     def _settle(self, interrupted: bool = False) -> spec.Answer:
@@ -122,7 +122,7 @@ class Driver(ByName):
         return self._settle()
 
     def interrupt(self, times: int) -> spec.Answer:
-        self.mark = self.mark or isinstance(self.at, impl.Running)
+        self.mark = self.mark or isinstance(self.at, impl.Execution)
         return self._settle(interrupted=isinstance(self.at, impl.Asleep))
 
     # -- callers
@@ -198,7 +198,7 @@ class Driver(ByName):
             line.append(self._shown(node))
             node = node.after
         deferred = [self._shown(n) for _, n in sorted(q.deadlines.nodes.items()) if n.deferred]
-        running = self.at.node if isinstance(self.at, impl.Running) else None
+        running = self.at.node if isinstance(self.at, impl.Execution) else None
         return spec.Queue(
             now=self.now,
             line=tuple(line),

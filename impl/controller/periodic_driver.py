@@ -91,7 +91,7 @@ class Driver(ByName):
 
     def run(
         self, name: str, outcome: spec.Outcome, meanwhile: spec.Meanwhile, records: int, atomic: bool
-    ) -> spec.Run | Refused:
+    ) -> spec.RunResult | Refused:
         entry = self.queue.entries.pop(name)
         self.asked = outcome, meanwhile, records, atomic
         try:
@@ -100,7 +100,7 @@ class Driver(ByName):
             return spec.ERROR
         except impl.NoAnswerError:
             return spec.NO_ANSWER
-        return spec.Run(entry.task, result.records, result.is_atomic)
+        return spec.RunResult(entry.task, result.records, result.is_atomic)
 
     def perform(self, operation: Operation) -> impl.Result:
         """What a task does."""
@@ -127,6 +127,6 @@ class Driver(ByName):
             self.now,
             self.subject.active,
             {name: made[self._number(t)] for name, t in self.subject.tasks.items()},
-            {name: spec.Scheduled(e.deadline_ns, e.task) for name, e in self.queue.entries.items()},
+            {name: spec.Entry(e.deadline_ns, e.task) for name, e in self.queue.entries.items()},
             made,
         )

@@ -501,8 +501,8 @@ class Handler(Model):
 
 
 MODELS = [
+    Expectation(Handler, sizes={"Event": 2, "T": 2, "P": 2}, distinct=23808, generated=89297, depth=14, deadlock=True),
     Expectation(
         Handler, sizes={"Event": 3, "T": 1, "P": 3}, distinct=245162, generated=945609, depth=16, deadlock=True
     ),
-    Expectation(Handler, sizes={"Event": 2, "T": 2, "P": 2}, distinct=23808, generated=89297, depth=14, deadlock=True),
 ]

@@ -54,14 +54,14 @@ class Task(NamedTuple):
     immediate_ns: int
 
 
-class Scheduled(NamedTuple):
+class Entry(NamedTuple):
     """When a task is to be run, and which one."""
 
     deadline_ns: int
     task: int
 
 
-class Run(NamedTuple):
+class RunResult(NamedTuple):
     """What a run gives the controller to write: the task's records, whether they are one transaction, no answer."""
 
     task: int
@@ -75,7 +75,7 @@ class Observation:
 
     active: Annotated[bool, governs("PER-3", "PER-4")]
     tasks: Annotated[Mapping[str, int], governs("PER-1", "PER-2")]
-    scheduled: Annotated[Mapping[str, Scheduled], governs("PER-5", "PER-6")]
+    scheduled: Annotated[Mapping[str, Entry], governs("PER-5", "PER-6")]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Manager:
     """ns"""
     active: bool = False
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    scheduled: Mapping[str, Scheduled] = field(default_factory=dict)
+    scheduled: Mapping[str, Entry] = field(default_factory=dict)
     made: tuple[Task, ...] = ()
 
 
@@ -149,7 +149,7 @@ def scheduled(state: Manager, task: Task, delay: Delay = "period") -> Manager:
     deadline, before = deadline_of(state, task, delay), state.scheduled.get(task.name)
     if before is not None:
         deadline = min(deadline, before.deadline_ns)
-    return replace(state, scheduled={**state.scheduled, task.name: Scheduled(deadline, task.id)})
+    return replace(state, scheduled={**state.scheduled, task.name: Entry(deadline, task.id)})
 
 
 def registered(state: Manager, name: str, period_ns: int, immediate_ns: int) -> Manager:
@@ -276,7 +276,7 @@ def acted(state: Manager, task: Task, meanwhile: Meanwhile) -> Manager:
 )
 def run(
     state: Manager, name: str, outcome: Outcome, meanwhile: Meanwhile, records: Few, atomic: bool
-) -> Step[Manager, Run]:
+) -> Step[Manager, RunResult]:
     """The queue runs what is scheduled.
 
     PER-11: A run that throws an Error, or whose answer is null, is not followed by another: its task stays registered
@@ -299,4 +299,6 @@ def run(
     if outcome == "throws":
         message = f"{name}: periodic task failed: {task.id}"
         return Step(scheduled(state, task, "error"), Refused("PER-12", FAILED, message))
-    return Step(scheduled(state, task, "immediate" if outcome == "again" else "period"), Run(task.id, records, atomic))
+    return Step(
+        scheduled(state, task, "immediate" if outcome == "again" else "period"), RunResult(task.id, records, atomic)
+    )

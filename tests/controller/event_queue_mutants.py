@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkaspec.contract.machine import Machine
 from kafkaspec.impl.controller import event_queue as impl
-from kafkaspec.impl.controller.event_queue import Asleep, Ending, Event, EventQueue, Node, Running
+from kafkaspec.impl.controller.event_queue import Asleep, Ending, Event, EventQueue, Execution, Node
 from kafkaspec.impl.controller.event_queue_driver import Driver
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.controller import event_queue as model
@@ -15,7 +15,7 @@ from kafkaspec.models.controller.event_queue import Status, T, Thread, Time
 from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.controller import event_queue as spec
 
-Handling = Generator[Running | Asleep, Ending, None]
+Handling = Generator[Execution | Asleep, Ending, None]
 
 
 def _of(make: type[EventQueue]) -> Callable[[], Driver]:
@@ -34,11 +34,11 @@ class RunsWhatItIsGiven(EventQueue):
     """Somebody who adds to an empty line has his event run at once."""
 
     def run(self, node: Node, event: Event) -> Handling:
-        yield Running(node)
+        yield Execution(node)
         taken = None if self.line_is_empty else self.take()
         if taken is not None and taken[1] is None and taken[0].event is not None:
             self.remove(taken[0])
-            yield Running(taken[0])
+            yield Execution(taken[0])
             self.count -= 1
 
 
@@ -232,7 +232,7 @@ class RunsItAtOnce(EventQueue):
 
 class TellsNothingOfItsOwn(EventQueue):
     def run(self, node: Node, event: Event) -> Handling:
-        ending = yield Running(node)
+        ending = yield Execution(node)
         self.interrupted = self.interrupted or ending.interrupted
 
 
@@ -340,7 +340,7 @@ class ClosesAtOnce(Driver):
 
 class TellsWhoThrewInterrupted(EventQueue):
     def run(self, node: Node, event: Event) -> Handling:
-        ending = yield Running(node)
+        ending = yield Execution(node)
         if ending.thrown is not None:
             self.tell(event, ending.thrown)
         elif ending.interrupted:
@@ -482,10 +482,10 @@ class RunsItAgain(EventQueue):
     """An event that threw something is run once more."""
 
     def run(self, node: Node, event: Event) -> Handling:
-        ending = yield Running(node)
+        ending = yield Execution(node)
         if ending.thrown is not None:
             self.tell(event, ending.thrown)
-            yield Running(node)
+            yield Execution(node)
         self.interrupted = self.interrupted or ending.interrupted
 
 

@@ -261,11 +261,11 @@ def _schedules_nobody(state: spec.Manager) -> spec.Manager:
 
 def _runs_for_good(
     state: spec.Manager, name: str, outcome: str, meanwhile: str, records: int, atomic: bool
-) -> Step[spec.Manager, spec.Run]:
+) -> Step[spec.Manager, spec.RunResult]:
     task = state.made[state.scheduled[name].task]
-    forced = {**state.scheduled, name: spec.Scheduled(state.now + task.period_ns, task.id)}
+    forced = {**state.scheduled, name: spec.Entry(state.now + task.period_ns, task.id)}
     return Step(
-        spec.replace(spec.acted(state, task, "unregister"), scheduled=forced), spec.Run(task.id, records, atomic)
+        spec.replace(spec.acted(state, task, "unregister"), scheduled=forced), spec.RunResult(task.id, records, atomic)
     )
 
 
