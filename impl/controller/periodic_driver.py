@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from kafkaspec.contract.machine import ByName, Refused
 from kafkaspec.impl.controller import periodic as impl
+from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.controller import periodic as spec
 
 
@@ -109,7 +110,7 @@ class Driver(ByName):
         if meanwhile in ("unregister", "replace"):
             manager.unregister_task(task.name)
         if meanwhile == "replace":
-            self._register(task.name, spec.wrapped(2 * task.period_ns) % spec.LONG_MAX, task.immediate_ns)
+            self._register(task.name, spec.wrapped(2 * task.period_ns) % LONG_MAX, task.immediate_ns)
         if meanwhile in ("deactivate", "reactivate"):
             manager.deactivate()
         if meanwhile == "reactivate":

@@ -41,7 +41,9 @@ T = Size("T")
 """The latest time."""
 P = Size("P")
 """How many places there are behind the first, and before it."""
+NEVER = T + 1
 Time = Annotated[int, Range(0, T)]
+TimeOrNever = Annotated[int, Range(0, NEVER)]
 Place = Annotated[int, Range(0, 2 * P)]
 
 
@@ -81,7 +83,7 @@ class Handler(Model):
     status: dict[Event, Status]
     kind: dict[Event, Kind]
     place: dict[Event, Place]
-    deadline: dict[Event, Time | None]
+    deadline: dict[Event, TimeOrNever]
     tagged: Event | None
     head: Place
     tail: Place
@@ -91,13 +93,15 @@ class Handler(Model):
     mark: bool
     thread: Thread
     signalled: bool
-    wakes: Time | None
+    wakes: TimeOrNever
 
     @initial
     def start(s) -> None:
         s.next.head = P
         s.next.tail = P
         s.next.tagged = None
+        s.next.deadline = {e: NEVER for e in Event}
+        s.next.wakes = NEVER
 
     # ---- what there is to take
     @define
@@ -110,11 +114,11 @@ class Handler(Model):
 
     @define
     def is_timed(s, e: Event) -> bool:
-        return s.waits(e) and s.deadline[e] is not None
+        return s.waits(e) and s.deadline[e] != NEVER
 
     @define
     def is_due(s, e: Event) -> bool:
-        return s.waits(e) and s.deadline[e] is not None and s.deadline[e] <= s.now
+        return s.waits(e) and s.deadline[e] <= s.now
 
     @define
     def is_first_timed(s, e: Event) -> bool:
@@ -149,7 +153,7 @@ class Handler(Model):
             s.next.tagged = e
             if s.tagged is not None:
                 s.next.status[s.tagged] = Status.REMOVED
-                s.next.deadline[s.tagged] = None
+                s.next.deadline[s.tagged] = NEVER
                 s.next.place[s.tagged] = 0
 
     @define
@@ -200,7 +204,7 @@ class Handler(Model):
         require(s.tagged is not None)
         if s.tagged is not None:
             s.next.status[s.tagged] = Status.REMOVED
-            s.next.deadline[s.tagged] = None
+            s.next.deadline[s.tagged] = NEVER
             s.next.place[s.tagged] = 0
         s.next.tagged = None
 
@@ -230,7 +234,7 @@ class Handler(Model):
     @define
     def take(s, e: Event, to: Status) -> None:
         s.next.status[e] = to
-        s.next.deadline[e] = None
+        s.next.deadline[e] = NEVER
         s.next.place[e] = 0
         s.next.thread = Thread.WORKS
         if s.tagged == e:
@@ -266,16 +270,15 @@ class Handler(Model):
         require(s.thread == Thread.LOOKS, s.line_comes(), all(not s.in_line(e) for e in Event))
         require(not s.shutting, not s.interrupted)
         s.next.thread = Thread.SLEEPS
-        if any(s.is_timed(e) for e in Event):
-            s.next.wakes = min(s.deadline[e] for e in Event if s.is_timed(e))
+        s.next.wakes = min((s.deadline[e] for e in Event if s.is_timed(e)), default=NEVER)
 
     @action("EVQ-24", "EVQ-19", who="handler", fair="weak")
     def wake(s) -> None:
         """With the mark, sleeping ends with an exception, which clears it."""
-        require(s.thread == Thread.SLEEPS, s.signalled or s.mark or (s.wakes is not None and s.wakes <= s.now))
+        require(s.thread == Thread.SLEEPS, s.signalled or s.mark or s.wakes <= s.now)
         s.next.thread = Thread.LOOKS
         s.next.signalled = False
-        s.next.wakes = None
+        s.next.wakes = NEVER
         if s.mark:
             s.next.interrupted = True
             s.next.mark = False
@@ -317,12 +320,7 @@ class Handler(Model):
         return (
             s.thread != Thread.SLEEPS
             or s.signalled
-            or (
-                not s.shutting
-                and not s.interrupted
-                and not s.in_line(e)
-                and (s.deadline[e] is None or (s.wakes is not None and s.wakes <= s.deadline[e]))
-            )
+            or (not s.shutting and not s.interrupted and not s.in_line(e) and s.wakes <= s.deadline[e])
         )
 
     @invariant("EVQ-17", "EVQ-26")
@@ -373,16 +371,7 @@ class Handler(Model):
     @step("EVQ-4", "EVQ-5", "EVQ-6")
     def the_earliest_deadline_first(s, e: Event, f: Event) -> bool:
         """What is due is before what is not, and the earlier before the later."""
-        return (
-            not s.is_taken(e)
-            or not s.is_due(f)
-            or (
-                s.is_due(e)
-                and s.deadline[e] is not None
-                and s.deadline[f] is not None
-                and s.deadline[e] <= s.deadline[f]
-            )
-        )
+        return not s.is_taken(e) or not s.is_due(f) or (s.is_due(e) and s.deadline[e] <= s.deadline[f])
 
     @step("EVQ-2", "EVQ-3")
     def in_the_order_of_the_line(s, e: Event, f: Event) -> bool:
@@ -390,7 +379,7 @@ class Handler(Model):
         return (
             not s.is_taken(e)
             or not s.in_line(e)
-            or s.deadline[e] is not None
+            or s.deadline[e] != NEVER
             or not s.in_line(f)
             or s.place[e] <= s.place[f]
         )
@@ -418,12 +407,12 @@ class Handler(Model):
             not s.waits(e)
             or s.next.status[e] != Status.HEARS
             or s.interrupted
-            or (s.deadline[e] is not None and (s.shutting or s.is_due(e)))
+            or (s.deadline[e] != NEVER and (s.shutting or s.is_due(e)))
         )
 
     @step("EVQ-16", "EVQ-20")
     def deadlines_before_the_line_at_the_end(s, e: Event, f: Event) -> bool:
-        return not ((s.shutting or s.interrupted) and s.is_taken(e) and s.deadline[e] is None and s.is_timed(f))
+        return not ((s.shutting or s.interrupted) and s.is_taken(e) and s.deadline[e] == NEVER and s.is_timed(f))
 
     @step("EVQ-20")
     def nothing_in_line_runs_when_interrupted(s, e: Event) -> bool:
@@ -455,15 +444,15 @@ class Handler(Model):
 
     @lemma()
     def who_does_not_wait_has_no_deadline(s, e: Event) -> bool:
-        return s.waits(e) or s.deadline[e] is None
+        return s.waits(e) or s.deadline[e] == NEVER
 
     @lemma()
     def who_is_deferred_has_one(s, e: Event) -> bool:
-        return not s.waits(e) or s.kind[e] != Kind.DEFERRED or s.deadline[e] is not None
+        return not s.waits(e) or s.kind[e] != Kind.DEFERRED or s.deadline[e] != NEVER
 
     @lemma()
     def who_is_awake_waits_for_nothing(s) -> bool:
-        return s.thread == Thread.SLEEPS or (s.wakes is None and not s.signalled)
+        return s.thread == Thread.SLEEPS or (s.wakes == NEVER and not s.signalled)
 
     @lemma()
     def the_end_has_a_reason(s) -> bool:

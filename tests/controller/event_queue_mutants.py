@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Machine
 from kafkaspec.impl.controller import event_queue as impl
 from kafkaspec.impl.controller.event_queue import Asleep, Ending, Event, EventQueue, Execution, Node
@@ -514,9 +515,9 @@ def _spec(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[spec
 
 
 def _refuses_nobody(state: spec.Queue, handle_exception: spec.Handling) -> spec.Stepped:
-    open_ = spec.replace(state, shutting_down=False, interrupted=False)
+    open_ = replace(state, shutting_down=False, interrupted=False)
     step = spec.enqueued(open_, "APPEND", None, "none", 0, handle_exception)
-    return step._replace(state=spec.replace(step.state, shutting_down=state.shutting_down))
+    return step._replace(state=replace(step.state, shutting_down=state.shutting_down))
 
 
 def _cancels_nobody(state: spec.Queue, tag: str | None) -> spec.Queue:

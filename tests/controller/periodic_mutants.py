@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.controller import periodic as impl
 from kafkaspec.impl.controller.periodic import PeriodicTasks, Result, Task
@@ -248,15 +249,15 @@ def _spec(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[spec
 
 
 def _leaves_it_scheduled(state: spec.Manager, name: str) -> spec.Manager:
-    return spec.replace(state, tasks={n: t for n, t in state.tasks.items() if n != name})
+    return replace(state, tasks={n: t for n, t in state.tasks.items() if n != name})
 
 
 def _stays_scheduled(state: spec.Manager) -> spec.Manager:
-    return spec.replace(state, active=False)
+    return replace(state, active=False)
 
 
 def _schedules_nobody(state: spec.Manager) -> spec.Manager:
-    return spec.replace(state, active=True)
+    return replace(state, active=True)
 
 
 def _runs_for_good(
@@ -265,7 +266,7 @@ def _runs_for_good(
     task = state.made[state.scheduled[name].task]
     forced = {**state.scheduled, name: spec.Entry(state.now + task.period_ns, task.id)}
     return Step(
-        spec.replace(spec.acted(state, task, "unregister"), scheduled=forced), spec.RunResult(task.id, records, atomic)
+        replace(spec.acted(state, task, "unregister"), scheduled=forced), spec.RunResult(task.id, records, atomic)
     )
 
 
