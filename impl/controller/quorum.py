@@ -271,8 +271,8 @@ class QuorumController:
         reply(outcome, NO_OFFSET)
 
     def append_records(self, result: ControllerResult) -> int:
-        """The offset of the last record. Raises ValueError for what Raft or the size of a batch forbids, NotLeaderError.
-        [QRM-8, QRM-9, QRM-36]"""
+        """The offset of the last record. Raises ValueError for what Raft or the size of a batch forbids, and
+        NotLeaderError. [QRM-8, QRM-9, QRM-36]"""
         records, cap = result.records, self.max_records_per_batch
         if result.is_atomic:
             if len(records) > cap:

@@ -90,7 +90,7 @@ BOOTSTRAP = 3
 
 class Member(Model):
     """One controller of Kafka 4.3.0 as its node has it, with offsets for records. It is `active` or a standby. Of the
-    log it was `handed` so many records, of which the last may be Raft's own; it knows those up to `known` for committed,
+    log it was `handed` so many records, of which the last may be Raft's own; it knows those up to `known` committed,
     shows those that are `stable`, and has `written` up to there; a transaction may be `open`, and calls are `waiting`.
     It never begins a transaction itself but for the bootstrap, which it writes as one batch."""
 
@@ -247,9 +247,7 @@ class StateMachine(Model):
         """It sees more, and answers all calls whose records it sees."""
         require(len(s.sees[c]) <= n, n <= len(s.committed))
         s.next.sees[c] = s.committed[:n]
-        s.next.answered = {
-            o: s.committed[o - 1] if o in s.asked[c] and o <= n else s.answered[o] for o in range(L + 1)
-        }
+        s.next.answered = {o: s.committed[o - 1] if o in s.asked[c] and o <= n else s.answered[o] for o in range(L + 1)}
         s.next.asked[c] = {o for o in s.asked[c] if o > n}
 
     @action("QRM-21", who="controller")
@@ -265,7 +263,7 @@ class StateMachine(Model):
 
     @invariant("QRM-14")
     def what_is_answered_is_committed(s, o: Offset) -> bool:
-        return s.answered[o] is None or (0 < o and o <= len(s.committed) and s.committed[o - 1] == s.answered[o])
+        return s.answered[o] is None or (o > 0 and o <= len(s.committed) and s.committed[o - 1] == s.answered[o])
 
     @invariant("QRM-28")
     def all_see_one_log(s, c: Controller, n: Offset) -> bool:
@@ -490,7 +488,7 @@ class Quorum(Model):
 
     @invariant("QRM-14", "QRM-10")
     def nothing_acknowledged_is_lost(s, o: Offset) -> bool:
-        return s.answered[o] is None or (0 < o and o <= s.high and s.log[o - 1] == s.answered[o])
+        return s.answered[o] is None or (o > 0 and o <= s.high and s.log[o - 1] == s.answered[o])
 
     @step("QRM-3")
     def committed_stays(s, n: Offset) -> bool:
@@ -566,8 +564,7 @@ class Quorum(Model):
     def is_formed(s, q: Records, n: Offset) -> bool:
         """Transactions begin outside of others, and end."""
         return (
-            q[n].within
-            == (q[n].kind == Kind.BEGIN or (q[n].kind == Kind.DATA and n > 0 and q[n - 1].within))
+            q[n].within == (q[n].kind == Kind.BEGIN or (q[n].kind == Kind.DATA and n > 0 and q[n - 1].within))
             and (q[n].kind != Kind.BEGIN or n == 0 or not q[n - 1].within)
             and (q[n].kind == Kind.BEGIN or q[n].kind == Kind.DATA or (n > 0 and q[n - 1].within))
             and (n == 0 or not q[n].within or not q[n - 1].within or q[n].epoch == q[n - 1].epoch)
@@ -624,7 +621,7 @@ class Quorum(Model):
     @witness
     def a_transaction_is_aborted_by_another(s, n: Offset) -> bool:
         return (
-            0 < n and n < s.high and s.log[n].kind == Kind.ABORT and s.log[n].epoch > s.log[n - 1].epoch
+            n > 0 and n < s.high and s.log[n].kind == Kind.ABORT and s.log[n].epoch > s.log[n - 1].epoch
             and s.answered[n + 1] is not None
         )  # fmt: skip
 
@@ -644,7 +641,9 @@ class Quorum(Model):
     @witness
     def written_but_inherited(s, c: Controller, o: Offset) -> bool:
         """A record whose writer failed its call is committed by another."""
-        return 0 < o and o <= s.high and s.answered[o] is None and s.log[o - 1].epoch < s.epoch and s.claim[c] == s.epoch
+        return (
+            o > 0 and o <= s.high and s.answered[o] is None and s.log[o - 1].epoch < s.epoch and s.claim[c] == s.epoch
+        )
 
     @witness
     def overwritten(s, c: Controller, n: Offset) -> bool:
@@ -652,18 +651,15 @@ class Quorum(Model):
         return n < s.high and n < len(s.wrote[c]) and s.wrote[c][n].epoch < s.log[n].epoch
 
 
+COMMITTED = {"AS_REPLAYED": False}
+"""The rule with which the claims hold however a transaction is cut."""
+
 MODELS = [
-    Expectation(
-        StateMachine,
-        sizes={"Controller": 2, "L": 2, "E": 1},
-        distinct=0,
-        generated=0,
-        depth=0,
-        deadlock=True,
-    ),
+    Expectation(Member, sizes={"L": 6}, distinct=133, generated=369, depth=12, deadlock=True),
+    Expectation(StateMachine, sizes={"Controller": 2, "L": 2, "E": 1}, distinct=0, generated=0, depth=0, deadlock=True),
     Expectation(
         Quorum,
-        sizes={"Controller": 2, "L": 3, "E": 2, "AS_REPLAYED": False},
+        sizes={"Controller": 2, "L": 3, "E": 2, **COMMITTED},
         distinct=0,
         generated=0,
         depth=0,

@@ -72,9 +72,6 @@ class Fault(enum.Enum):
     UNEXPECTED = "NullPointerException"
 
 
-SOLE_FAULTS: Final = frozenset(Fault)
-
-
 class Outcome(enum.Enum):
     """What a caller is told."""
 

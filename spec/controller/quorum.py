@@ -1,4 +1,4 @@
-"""The controller of a quorum: it turns a call into records, hands them to Raft, applies them, and answers when they stay.
+"""The controller of a quorum: a call becomes records, Raft writes them, they are applied, and answered when they stay.
 
 One controller, as its node has it. It is told by Raft what is committed and who leads. While it is active it applies
 what it writes at once, and keeps each call in its purgatory until the records are committed; a standby applies what is
@@ -9,8 +9,9 @@ offset: how Kafka avoids the copying is TML. Source: Kafka Internals, ch. 11, "W
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated
 
 from icontract import ensure, require
@@ -25,7 +26,6 @@ from kafkaspec.spec.common.metadata_log import (
     NO_OFFSET,
     NO_TRANSACTIONS,
     NONE_REFUSED,
-    SOLE_FAULTS,
     TRANSACTIONS,
     VERSION,
     Answer,
@@ -78,7 +78,11 @@ clause(
     """Every write is answered at last: with its result when its records are committed, or with an error when its
     controller gives up.""",
     source="Kafka Internals, ch. 11 (no request vanishes); DeferredEventQueue, Kafka 4.3.0",
-    without={"spec": "a matter of time", "impl": "a matter of time", "test": "a matter of time: explored under fairness"}
+    without={
+        "spec": "a matter of time",
+        "impl": "a matter of time",
+        "test": "a matter of time: explored under fairness",
+    }
     | {"mutant": "a matter of time", "proof": "the prover is asked no leads-to claims: explored"},
 )
 
@@ -347,8 +351,8 @@ def batches_of(records: Sequence[Record], atomic: bool, cap: int) -> list[Sequen
     """What is handed to Raft, batch by batch; None if that is an error.
 
     QRM-8: Records that must be written all or none are one batch; if there are more than a batch may have, that is an
-    error, and nothing is written. [Kafka Internals, ch. 11, Atomic vs. non-atomic batches; QuorumController.appendRecords,
-    Kafka 4.3.0]
+    error, and nothing is written. [Kafka Internals, ch. 11, Atomic vs. non-atomic batches;
+    QuorumController.appendRecords, Kafka 4.3.0]
 
     QRM-9: Others are as many batches as needed, each as large as may be, and the call waits for the last. If they are
     an exact multiple of what a batch may have, Kafka 4.3.0 hands Raft an empty batch behind them, which Raft refuses:
@@ -428,6 +432,12 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
     return replace(state, purgatory=(*state.purgatory, waiting)), []
 
 
+def are_known(records: Iterable[Record]) -> bool:
+    """Of metadata versions there are two here: one that has transactions and one that has none."""
+    return all(r.kind != Kind.VERSION or r.value in (NO_TRANSACTIONS, TRANSACTIONS) for r in records)
+
+
+KNOWN = "QRM-18 a metadata version that there is"
 runs = require(lambda state: not state.halted, "QRM-7 a controller that met a fatal fault is gone")
 
 
@@ -440,7 +450,7 @@ def can_go_back(state: Controller) -> bool:
 
 goes_back = ensure(lambda result: can_go_back(result.state), "QRM-38 it can go back to what is stable")
 in_order = ensure(
-    lambda result: all(a.offset <= b.offset for a, b in zip(result.state.purgatory, result.state.purgatory[1:])),
+    lambda result: all(a.offset <= b.offset for a, b in pairwise(result.state.purgatory)),
     "QRM-15 calls wait in the order of offsets",
 )
 nothing_early = ensure(
@@ -457,9 +467,11 @@ not_before_stable = ensure(
 )
 
 
-@machine.operation("write", "QRM-10", "QRM-5", "QRM-1", "QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9", "QRM-23")
+@machine.operation(
+    "write", "QRM-10", "QRM-5", "QRM-1", "QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9", "QRM-23"
+)
 @runs
-@require(lambda fault: fault in SOLE_FAULTS, "QRM-23 faults that an operation throws")
+@require(lambda records: are_known(records), KNOWN)
 @goes_back
 @in_order
 @nothing_early
@@ -471,8 +483,8 @@ def write(
     fault: Fault = Fault.NONE,
     refused_at: Index = NONE_REFUSED,
 ) -> Step[Controller, Answers]:
-    """A call that makes those records, answers the value of `key`, -1 if it has none, or throws. Raft refuses to prepare
-    the batch with the index `refused_at`. Who is answered by that, in order."""
+    """A call that makes those records, answers the value of `key`, -1 if it has none, or throws. Raft refuses to
+    prepare the batch with the index `refused_at`. Who is answered by that, in order."""
     after, answers = one_write(state, QueuedWrite(key, tuple(records), atomic, fault), refused_at)
     return Step(after, answers)
 
@@ -556,6 +568,7 @@ def handed(state: Controller, batch: Batch) -> tuple[Controller, Answers]:
 @require(lambda state: not state.active, "QRM-3 another wrote it")
 @require(lambda state, epoch: max(state.committed_epoch, 0) <= epoch <= state.epoch, "QRM-3 in an epoch that was")
 @require(lambda batches: all(batches), "QRM-3 no batch is empty")
+@require(lambda batches: all(map(are_known, batches)), KNOWN)
 def replicate(state: Controller, epoch: Epoch, batches: Sequence[Sequence[Record]]) -> Controller:
     """Batches that another wrote are committed, and it is handed them; what it has in its log and was not handed is
     cut off before."""
@@ -584,6 +597,7 @@ def control(state: Controller) -> Controller:
 @runs
 @require(lambda state: not state.active and not state.sent, "QRM-20 it was handed all that was before its epoch")
 @require(lambda state, epoch: epoch > state.epoch, "QRM-3 epochs rise")
+@require(lambda queued: all(are_known(w.records) for w in queued), KNOWN)
 @goes_back
 @in_order
 @nothing_early
@@ -647,8 +661,10 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
 @require(lambda state, epoch: epoch > state.claim and epoch >= state.epoch, "QRM-3 epochs rise")
 @ensure(lambda result: not result.state.active and not result.state.purgatory, "QRM-21 nobody waits at a standby")
 @ensure(
-    lambda state, result: not state.active or [a.outcome for a in result.result] == [Outcome.NOT_CONTROLLER] * len(
-        [w for w in state.purgatory if w.call != ACTIVATION]
+    lambda state, result: (
+        not state.active
+        or [a.outcome for a in result.result]
+        == [Outcome.NOT_CONTROLLER] * len([w for w in state.purgatory if w.call != ACTIVATION])
     ),
     "QRM-21 all who wait are failed",
 )
@@ -670,9 +686,7 @@ def lose(state: Controller, epoch: Epoch, known: bool = True) -> Step[Controller
 @states(without={"QRM-24": ONE_CALL})
 @runs
 @require(lambda state, epoch: state.active and epoch > state.epoch, "QRM-3 epochs rise")
-@ensure(
-    lambda state, result, epoch: result == replace(state, claim=epoch, epoch=epoch), "QRM-24 nothing else changes"
-)
+@ensure(lambda state, result, epoch: result == replace(state, claim=epoch, epoch=epoch), "QRM-24 nothing else changes")
 def lead_again(state: Controller, epoch: Epoch) -> Controller:
     """The active controller is told that it leads in a later epoch.
 
@@ -687,6 +701,7 @@ def lead_again(state: Controller, epoch: Epoch) -> Controller:
 @runs
 @require(lambda state, offset: offset >= state.end and not state.sent, "QRM-3 it is behind the snapshot")
 @require(lambda state, epoch: state.committed_epoch <= epoch <= state.epoch, "QRM-3 in an epoch that was")
+@require(lambda records: are_known(records), KNOWN)
 @ensure(lambda state, result: result.halted or not state.active, "QRM-33 not while active")
 def load_snapshot(state: Controller, offset: Offset, epoch: Epoch, records: Sequence[Record]) -> Controller:
     """Raft has a snapshot of the log up to `offset`, not included.

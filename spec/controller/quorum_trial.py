@@ -74,7 +74,7 @@ machine.candidates |= {
     "refused_at": lambda state: [*[-1] * 8, 0, 1],
     "refused": lambda state: [False, False, False, True],
     "known": lambda state: [True, False],
-    "count": lambda state: [1, len(state.sent), 2],
+    "count": lambda state: [1, max(1, len(state.sent)), 2],
     "epoch": _epochs,
     "lose:epoch": lambda state: [state.epoch + 1, 0, state.epoch, 0, 0] if state.active else [state.epoch + 1, 0],
     "loadSnapshot:offset": lambda state: [state.end + 1, 0, 0, 0] if state.active else [state.end + 1, state.end, 0],
