@@ -14,6 +14,8 @@ from typing import NamedTuple, Protocol
 
 from kafkaspec.impl.controller.timeline import SnapshotRegistry, TimelineError, TimelineHashMap
 from kafkaspec.spec.common.metadata_log import (
+    ELR,
+    MIN_ISR,
     NO_EPOCH,
     NO_OFFSET,
     NO_TRANSACTIONS,
@@ -107,6 +109,8 @@ class ReplayedMemory:
                 self.values.put(record.key, record.value)
             case Kind.VERSION:
                 self.values.put(VERSION, record.value)
+            case Kind.FEATURE:
+                self.values.put(ELR, record.value)
             case Kind.REGISTER:
                 self.values.put(f"broker {record.value}", offset)
             case Kind.NO_OP:
@@ -192,10 +196,10 @@ class QuorumController:
     Memory: type[ReplayedMemory] = ReplayedMemory
     Deferred: type[Purgatory] = Purgatory
 
-    def __init__(self, raft: Raft, max_records_per_batch: int, bootstrap_level: int) -> None:
+    def __init__(self, raft: Raft, max_records_per_batch: int, bootstrap: Sequence[Record]) -> None:
         self.raft = raft
         self.max_records_per_batch = max_records_per_batch
-        self.bootstrap_level = bootstrap_level
+        self.bootstrap = bootstrap
         self.memory = self.Memory()
         self.purgatory = self.Deferred()
         self.queue: deque[Callable[[], None]] = deque()
@@ -354,7 +358,8 @@ class QuorumController:
     def activation_records(self) -> ControllerResult:
         """[QRM-18, QRM-19]"""
         level = self.memory.values.get(VERSION)
-        transactions = (self.bootstrap_level if level is None else level) > NO_TRANSACTIONS
+        first = next(r.value for r in self.bootstrap if r.kind == Kind.VERSION)
+        transactions = (first if level is None else level) > NO_TRANSACTIONS
         records = []
         if self.memory.transaction_start != NO_OFFSET:
             if not transactions:
@@ -362,8 +367,10 @@ class QuorumController:
             records.append(Record(Kind.ABORT))
         if level is not None:
             return ControllerResult(records, NO_OFFSET)
-        version = Record(Kind.VERSION, "", self.bootstrap_level)
-        records += [Record(Kind.BEGIN), version, Record(Kind.END)] if transactions else [version]
+        written = [*self.bootstrap]
+        if any(r.kind == Kind.FEATURE for r in self.bootstrap):
+            written.append(Record(Kind.SET, MIN_ISR, 1))
+        records += [Record(Kind.BEGIN), *written, Record(Kind.END)] if transactions else written
         return ControllerResult(records, NO_OFFSET, is_atomic=not transactions)
 
     def renounce(self) -> None:

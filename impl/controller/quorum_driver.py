@@ -13,6 +13,7 @@ from kafkaspec.spec.common.metadata_log import (
     Answer,
     Batch,
     Fault,
+    Kind,
     Outcome,
     QueuedWrite,
     Record,
@@ -79,7 +80,9 @@ class Driver(ByName):
     def reset(self, arguments: Mapping[str, Any]) -> None:
         self.first = spec.initial(**arguments)
         self.raft = ToldRaft()
-        self.subject = self.make(self.raft, self.first.cap, self.first.level)
+        features = [Record(Kind.FEATURE, "", 1)] if self.first.elr else []
+        bootstrap = [Record(Kind.VERSION, "", self.first.level), *features]
+        self.subject = self.make(self.raft, self.first.cap, bootstrap)
         self.calls = self.epoch = 0
         self.halted = False
         self.answers: list[Answer] = []
@@ -101,6 +104,7 @@ class Driver(ByName):
         return spec.Controller(
             self.first.cap,
             self.first.level,
+            self.first.elr,
             c.claim_epoch,
             c.last_committed_offset,
             c.last_committed_epoch,

@@ -20,6 +20,8 @@ NONE_REFUSED: Final = -1
 ACTIVATION: Final = -1
 """The call that stands for the activation, of which no caller is told."""
 VERSION: Final = "metadata.version"
+ELR: Final = "eligible.leader.replicas.version"
+MIN_ISR: Final = "min.insync.replicas"
 NO_TRANSACTIONS: Final = 7
 """The level of metadata version 3.3-IV3, the first that Kafka 4 knows."""
 TRANSACTIONS: Final = 30
@@ -31,6 +33,7 @@ class Kind(enum.Enum):
 
     SET = "set"
     VERSION = "version"
+    FEATURE = "feature"
     REGISTER = "register"
     NO_OP = "noOp"
     BEGIN = "begin"
@@ -40,7 +43,8 @@ class Kind(enum.Enum):
 
 
 class Record(NamedTuple):
-    """`key` is set to `value`; `value` is the level of the metadata version, or the broker's id."""
+    """`key` is set to `value`; `value` is the level of the metadata version, or of eligible leader replicas, or the
+    broker's id."""
 
     kind: Kind
     key: str = ""

@@ -17,11 +17,14 @@ from typing import Annotated
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
+from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
+    ELR,
+    MIN_ISR,
     NO_EPOCH,
     NO_OFFSET,
     NO_TRANSACTIONS,
@@ -102,6 +105,8 @@ class Controller:
     """maxRecordsPerBatch"""
     level: int
     """the metadata version to begin with, of the bootstrap metadata"""
+    elr: bool = False
+    """whether these have the feature of eligible leader replicas"""
     claim: int = NO_EPOCH
     """the epoch in which it is active"""
     committed: int = NO_OFFSET
@@ -134,6 +139,7 @@ class Controller:
         return self.sent[0].base if self.sent else self.end
 
 
+@partial
 @dataclass(frozen=True)
 class Observation:
     """What is compared after every call."""
@@ -162,9 +168,9 @@ HALTED = Observation(
 )
 
 
-def initial(max_records_per_batch: Room = 10_000 // 10, bootstrap_level: Level = TRANSACTIONS) -> Controller:
+def initial(max_records_per_batch: Room = 1000, bootstrap_level: Level = TRANSACTIONS, elr: bool = False) -> Controller:
     """A standby with an empty log."""
-    return Controller(max_records_per_batch, bootstrap_level)
+    return Controller(max_records_per_batch, bootstrap_level, elr)
 
 
 def observe(state: Controller) -> Observation:
@@ -212,7 +218,7 @@ def reverted(state: Controller, offset: int) -> Controller | None:
 
 def halted(state: Controller) -> Controller:
     """The process is gone, and all it had."""
-    return replace(Controller(state.cap, state.level), halted=True)
+    return replace(Controller(state.cap, state.level, state.elr), halted=True)
 
 
 def remembered(memory: tuple[tuple[str, int], ...], name: str, value: int) -> tuple[tuple[str, int], ...]:
@@ -240,6 +246,8 @@ def applied(state: Controller, record: Record, offset: int, in_snapshot: bool = 
             return replace(state, memory=remembered(state.memory, record.key, record.value))
         case Kind.VERSION:
             return replace(state, memory=remembered(state.memory, VERSION, record.value))
+        case Kind.FEATURE:
+            return replace(state, memory=remembered(state.memory, ELR, record.value))
         case Kind.REGISTER:
             return replace(state, memory=remembered(state.memory, f"broker {record.value}", offset))
         case Kind.NO_OP:
@@ -433,8 +441,10 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
 
 
 def are_known(records: Iterable[Record]) -> bool:
-    """Of metadata versions there are two here: one that has transactions and one that has none."""
-    return all(r.kind != Kind.VERSION or r.value in (NO_TRANSACTIONS, TRANSACTIONS) for r in records)
+    """Of metadata versions there are two here: one that has transactions and one that has none. Of the feature there is
+    one level."""
+    levels = {Kind.VERSION: (NO_TRANSACTIONS, TRANSACTIONS), Kind.FEATURE: (1,)}
+    return all(r.kind not in levels or r.value in levels[r.kind] for r in records)
 
 
 KNOWN = "QRM-18 a metadata version that there is"
@@ -633,7 +643,8 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
     """After its activation.
 
     QRM-18: If there is no metadata version in memory, the activation writes the bootstrap records: between the begin
-    and the end of a transaction if their metadata version has transactions, as one batch otherwise. If a transaction is
+    and the end of a transaction if their metadata version has transactions, as one batch otherwise; if they have the
+    feature of eligible leader replicas, the min.insync.replicas of this controller is behind them. If a transaction is
     open it is aborted before; without transactions that is a fatal fault. [{BECOMING};
     ActivationRecordsGenerator.recordsForEmptyLog, Kafka 4.3.0]
 
@@ -649,7 +660,8 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
     records = [Record(Kind.ABORT)] if open_ else []
     if level is None:
         begin, end = ([Record(Kind.BEGIN)], [Record(Kind.END)]) if has_transactions else ([], [])
-        records += [*begin, Record(Kind.VERSION, "", state.level), *end]
+        elr = [Record(Kind.FEATURE, "", 1), Record(Kind.SET, MIN_ISR, 1)] if state.elr else []
+        records += [*begin, Record(Kind.VERSION, "", state.level), *elr, *end]
     if records:
         atomic = level is not None or not has_transactions
         return appended(state, ACTIVATION, NO_OFFSET, records, atomic, 0 if refused else NONE_REFUSED)
@@ -719,7 +731,7 @@ def load_snapshot(state: Controller, offset: Offset, epoch: Epoch, records: Sequ
     if state.active:
         return halted(state)
     after: Controller | None = replace(
-        Controller(state.cap, state.level),
+        Controller(state.cap, state.level, state.elr),
         past=(),
         calls=state.calls,
         faults=state.faults,

@@ -39,6 +39,8 @@ def _next_number(state: Controller) -> Record:
 def _written(state: Controller) -> Any:
     """A data record, mostly; transactions that end; one that stays open; what cannot be applied."""
     new = _next_number(state)
+    if state.begun != NO_OFFSET:
+        return encode([[new], [END], [], [new, BROKER], [ABORT], [BEGIN]] if state.sent else [[new], [END]])
     return encode(
         [
             [new],
@@ -48,8 +50,8 @@ def _written(state: Controller) -> Any:
             [BEGIN, new, END],
             [new, BEGIN, SET_B, ABORT, BROKER],
             [BEGIN, new],
-            [END] if state.begun != NO_OFFSET else [LEVEL],
-            [ABORT] if state.begun != NO_OFFSET else [new],
+            [BEGIN],
+            [LEVEL],
             *([[UNKNOWN], [new, END]] if state.calls % 16 == 15 else []),
         ]
     )
@@ -65,6 +67,7 @@ def _replicated(state: Controller) -> Any:
 machine.candidates |= {
     "init:max_records_per_batch": lambda state: [2, 3, 1000, 1],
     "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS],
+    "init:elr": lambda state: [False, True],
     "key": lambda state: ["a", "b", "broker 1", VERSION],
     "records": _written,
     "late:records": _json([[SET_A], []]),

@@ -46,6 +46,7 @@ import org.apache.kafka.metadata.bootstrap.BootstrapMetadata;
 import org.apache.kafka.raft.LeaderAndEpoch;
 import org.apache.kafka.raft.errors.NotLeaderException;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
+import org.apache.kafka.server.common.EligibleLeaderReplicasVersion;
 import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.server.config.ConfigSynonym;
 import org.apache.kafka.server.fault.FaultHandlerException;
@@ -69,6 +70,7 @@ public final class QuorumAdapter implements Adapter {
         Map.of(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG,
             List.of(new ConfigSynonym(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG))));
     private static final String VERSION = MetadataVersion.FEATURE_NAME;
+    private static final String ELR = EligibleLeaderReplicasVersion.FEATURE_NAME;
     private static final long NOW = Long.MAX_VALUE;
 
     private QuorumController controller;
@@ -84,6 +86,7 @@ public final class QuorumAdapter implements Adapter {
     private TimelineHashMap<ConfigResource, TimelineHashMap<String, String>> configs;
     private TimelineHashMap<Integer, Long> brokers;
     private TimelineObject<Optional<MetadataVersion>> version;
+    private TimelineHashMap<String, Short> features;
 
     @Override
     public void init(JsonNode args) throws Exception {
@@ -100,7 +103,8 @@ public final class QuorumAdapter implements Adapter {
             .setTime(time)
             .setConfigSchema(SCHEMA)
             .setQuorumFeatures(new QuorumFeatures(0, QuorumFeatures.defaultSupportedFeatureMap(true), List.of(0)))
-            .setBootstrapMetadata(BootstrapMetadata.fromVersion(level, "the judge"))
+            .setBootstrapMetadata(BootstrapMetadata.fromVersions(level,
+                args.path("elr").asBoolean(false) ? Map.of(ELR, (short) 1) : Map.of(), "the judge"))
             .setMaxRecordsPerBatch(args.path("maxRecordsPerBatch").asInt(1000))
             .setNonFatalFaultHandler((message, cause) -> {
                 faults++;
@@ -117,8 +121,9 @@ public final class QuorumAdapter implements Adapter {
         purgatory = field(deferred, DeferredEventQueue.class, "pending");
         configs = field(controller.configurationControl(), ConfigurationControlManager.class, "configData");
         brokers = field(controller.clusterControl(), ClusterControlManager.class, "registerBrokerRecordOffsets");
-        Object features = field(controller, QuorumController.class, "featureControl");
-        version = field(features, FeatureControlManager.class, "metadataVersion");
+        Object manager = field(controller, QuorumController.class, "featureControl");
+        version = field(manager, FeatureControlManager.class, "metadataVersion");
+        features = field(manager, FeatureControlManager.class, "finalizedVersions");
     }
 
     @SuppressWarnings("unchecked")
@@ -281,6 +286,7 @@ public final class QuorumAdapter implements Adapter {
             set.entrySet(epoch).forEach(e -> out.put(e.getKey(), Long.valueOf(e.getValue())));
         }
         brokers.entrySet(epoch).forEach(e -> out.put("broker " + e.getKey(), e.getValue()));
+        features.entrySet(epoch).forEach(e -> out.put(e.getKey(), e.getValue().longValue()));
         version.get(epoch).ifPresent(v -> out.put(VERSION, (long) v.featureLevel()));
         return out;
     }
@@ -302,6 +308,8 @@ public final class QuorumAdapter implements Adapter {
                     .setName(key).setValue(Integer.toString(value)));
             case "version":
                 return of(new FeatureLevelRecord().setName(VERSION).setFeatureLevel((short) value));
+            case "feature":
+                return of(new FeatureLevelRecord().setName(ELR).setFeatureLevel((short) value));
             case "register":
                 return of(new RegisterBrokerRecord().setBrokerId(value).setIncarnationId(new Uuid(1, value))
                     .setBrokerEpoch(1).setFenced(true));
@@ -326,7 +334,7 @@ public final class QuorumAdapter implements Adapter {
         if (message instanceof ConfigRecord r) {
             return List.of("set", r.name(), Integer.valueOf(r.value()));
         } else if (message instanceof FeatureLevelRecord r) {
-            return List.of("version", "", (int) r.featureLevel());
+            return List.of(r.name().equals(VERSION) ? "version" : "feature", "", (int) r.featureLevel());
         } else if (message instanceof RegisterBrokerRecord r) {
             return List.of("register", "", r.brokerId());
         } else if (message instanceof NoOpRecord) {
