@@ -656,13 +656,20 @@ COMMITTED = {"AS_REPLAYED": False}
 
 MODELS = [
     Expectation(Member, sizes={"L": 6}, distinct=133, generated=369, depth=12, deadlock=True),
-    Expectation(StateMachine, sizes={"Controller": 2, "L": 2, "E": 1}, distinct=0, generated=0, depth=0, deadlock=True),
+    Expectation(
+        StateMachine,
+        sizes={"Controller": 2, "L": 2, "E": 1},
+        distinct=51_344,
+        generated=545_281,
+        depth=11,
+        deadlock=True,
+    ),
     Expectation(
         Quorum,
         sizes={"Controller": 2, "L": 3, "E": 2, **COMMITTED},
-        distinct=0,
-        generated=0,
-        depth=0,
+        distinct=37_781,
+        generated=198_445,
+        depth=25,
         deadlock=True,
     ),
 ]
