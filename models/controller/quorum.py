@@ -103,7 +103,7 @@ class Member(Model):
     waiting: set[Offset]
     halted: bool
 
-    @action("QRM-16", "QRM-17", "QRM-18", "QRM-19", "QRM-10", who="controller")
+    @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", who="controller")
     def lead(s) -> None:
         """Behind Raft's record of it. Its activation aborts what is open, writes the bootstrap into an empty log, or
         nothing."""
@@ -360,7 +360,7 @@ class Quorum(Model):
             s.put(c, o, Kind.ABORT, False)
             s.next.open[c] = None
 
-    @action("QRM-5", "QRM-6", "QRM-10", who="controller")
+    @action("QRM-5", "QRM-10", who="controller")
     def write(s, c: Controller, o: Offset) -> None:
         """In a transaction there stays room for its end."""
         require(c in s.active, s.open[c] is None or len(s.memory[c]) + 1 < L)
@@ -441,7 +441,7 @@ class Quorum(Model):
         require(s.claim[c] > 0, s.claim[c] != s.epoch)
         s.give_up(c)
 
-    @action("QRM-21", "QRM-23", who="controller")
+    @action("QRM-21", who="controller")
     def fail(s, c: Controller) -> None:
         """A fault, while it is active; Raft elects another, or the same in another epoch."""
         require(s.claim[c] > 0)

@@ -59,15 +59,14 @@ clause(
     """Raft hands every controller the batches that are committed, each once, in the order of offsets; what is
     committed stays.""",
     source="RaftClient.Listener.handleCommit, Kafka 4.3.0; KIP-595",
-    without={"spec": OF_RAFT, "impl": OF_RAFT, "test": OF_RAFT, "mutant": OF_RAFT},
+    without={"impl": OF_RAFT, "test": OF_RAFT, "mutant": OF_RAFT},
 )
 clause(
     "QRM-20",
     """A controller is told of its election when it has been handed all that was in its log before its epoch, so that
     its memory then is that of the whole log.""",
     source="KafkaRaftClient.ListenerContext.maybeFireLeaderChange, Kafka 4.3.0",
-    without={"spec": "what the caller owes: nothing of the log is left over when it leads", "impl": OF_RAFT}
-    | {"test": OF_RAFT, "mutant": OF_RAFT},
+    without={"impl": OF_RAFT, "test": OF_RAFT, "mutant": OF_RAFT},
 )
 clause(
     "QRM-28",
@@ -372,7 +371,7 @@ def batches_of(records: Sequence[Record], atomic: bool, cap: int) -> list[Sequen
     return [records[n : n + cap] for n in range(0, len(records) + 1, cap)]
 
 
-@states(without={"QRM-36": {"model": "a failover by a fault", "proof": "a failover by a fault"}})
+@states(without={"QRM-7": ONE_CALL, "QRM-36": {"model": "a failover by a fault", "proof": "a failover by a fault"}})
 def appended(
     state: Controller, call: int, response: int, records: Sequence[Record], atomic: bool, refused_at: int
 ) -> tuple[Controller, Answers]:
@@ -669,6 +668,7 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
 
 
 @machine.operation("lose", "QRM-21", "QRM-22", "QRM-38")
+@states(without={"QRM-37": ONE_CALL})
 @runs
 @require(lambda state, epoch: epoch > state.claim and epoch >= state.epoch, "QRM-3 epochs rise")
 @ensure(lambda result: not result.state.active and not result.state.purgatory, "QRM-21 nobody waits at a standby")

@@ -439,7 +439,7 @@ class ClaimsBeforeItHasAll(model.Quorum):
 
 
 class WritesBeforeItsActivation(model.Quorum):
-    @action("QRM-5", "QRM-6", "QRM-10", who="controller")
+    @action("QRM-5", "QRM-10", who="controller")
     def write(s, c: Controller, o: Offset) -> None:
         require(s.claim[c] > 0, s.open[c] is None or len(s.memory[c]) + 1 < model.L)
         s.put(c, o, Kind.DATA, s.open[c] is not None)
@@ -466,7 +466,7 @@ class NeverRenounces(model.Quorum):
 
 
 class AbortsNothingAtAll(model.Member):
-    @action("QRM-16", "QRM-17", "QRM-18", "QRM-19", "QRM-10", who="controller")
+    @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", who="controller")
     def lead(s) -> None:
         require(not s.active, not s.halted, s.handed < model.L)
         s.next.active = True
