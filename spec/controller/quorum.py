@@ -452,9 +452,12 @@ runs = require(lambda state: not state.halted, "QRM-7 a controller that met a fa
 
 @states(without={"QRM-38": {"model": WITHOUT_RECORDS, "proof": WITHOUT_RECORDS}})
 def can_go_back(state: Controller) -> bool:
-    """QRM-38: While it is active there is a snapshot at the last stable offset. [Kafka Internals, ch. 11, Timeline data
-    structures; KAFKA-13114; KAFKA-17608; OffsetControlManager.activate, Kafka 4.3.0]"""
-    return not state.active or any(offset == state.stable for offset, _ in state.past)
+    """QRM-38: While it is active there is a snapshot at the last stable offset, unless it has written an abort before
+    what that aborts was committed: then there is none until the abort is committed, and to renounce is a fatal fault.
+    Kafka 4.3.0 itself aborts only what is committed. [Kafka Internals, ch. 11, Timeline data structures; KAFKA-13114;
+    KAFKA-17608; OffsetControlManager.activate, Kafka 4.3.0]"""
+    aborts = any(r.kind == Kind.ABORT for batch in state.sent for r in batch.records)
+    return not state.active or aborts or any(offset == state.stable for offset, _ in state.past)
 
 
 goes_back = ensure(lambda result: can_go_back(result.state), "QRM-38 it can go back to what is stable")
@@ -675,6 +678,7 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
 @ensure(
     lambda state, result: (
         not state.active
+        or result.state.halted
         or [a.outcome for a in result.result]
         == [Outcome.NOT_CONTROLLER] * len([w for w in state.purgatory if w.call != ACTIVATION])
     ),

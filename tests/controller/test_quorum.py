@@ -475,6 +475,21 @@ def test_an_abort_that_is_lost_stops_the_next_one() -> None:
     assert both.state.halted
 
 
+@pytest.mark.clause("QRM-38")
+def test_an_abort_of_what_is_not_committed_leaves_nothing_to_go_back_to() -> None:
+    both = active()
+    both.set(BEGIN, put(1))
+    both.set(ABORT)
+    both.commit(count=1)
+    assert (both.state.stable, [offset for offset, _ in both.state.past]) == (5, [6])
+    other = active()
+    other.set(BEGIN, put(1))
+    other.set(ABORT)
+    other.commit(count=1)
+    assert other.lose(epoch=2) == []
+    assert other.state.halted
+
+
 # ---- snapshots
 
 
