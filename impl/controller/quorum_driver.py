@@ -166,7 +166,8 @@ class Driver(ByName):
     def read(self, key: str) -> int | None:
         if self.subject.last_stable_offset not in self.subject.memory.registry.epochs:
             return None
-        return self.subject.read(key)
+        value: int = self.subject.read(key)
+        return value
 
     def told(self, event: Callable[[], None]) -> list[Answer]:
         self.subject.append_event(event)

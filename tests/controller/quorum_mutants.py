@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.controller import quorum as impl
@@ -418,12 +419,12 @@ def _answers_what_waits(state: spec.Controller, count: int) -> Step[spec.Control
     step = spec.commit(state, count)
     assert isinstance(step.result, list)
     more = [Answer(w.call, Outcome.DONE, w.response) for w in step.state.purgatory if w.call != ACTIVATION]
-    return Step(spec.replace(step.state, purgatory=()), [*step.result, *more])
+    return Step(replace(step.state, purgatory=()), [*step.result, *more])
 
 
 def _loses_no_memory(state: spec.Controller, epoch: int, known: bool = True) -> Step[spec.Controller, list[Answer]]:
     step = spec.lose(state, epoch, known)
-    return Step(spec.replace(step.state, memory=state.memory), step.result)
+    return Step(replace(step.state, memory=state.memory), step.result)
 
 
 def _wrong(operation: str, body: Callable[..., object]) -> Callable[[], Machine[spec.Controller]]:
