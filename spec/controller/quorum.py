@@ -441,12 +441,16 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
 
 def are_known(records: Iterable[Record]) -> bool:
     """Of metadata versions there are two here: one that has transactions and one that has none. Of the feature there is
-    one level."""
+    one level. A record has a name or a number only where its kind says what they are."""
     levels = {Kind.VERSION: (NO_TRANSACTIONS, TRANSACTIONS), Kind.FEATURE: (1,)}
-    return all(r.kind not in levels or r.value in levels[r.kind] for r in records)
+    named = {Kind.SET, Kind.REGISTER}
+    return all(
+        (r.key == "" or r.kind == Kind.SET) and (r.kind in named or r.value in levels.get(r.kind, (0,)))
+        for r in records
+    )
 
 
-KNOWN = "QRM-18 a metadata version that there is"
+KNOWN = "QRM-18 records that there are"
 runs = require(lambda state: not state.halted, "QRM-7 a controller that met a fatal fault is gone")
 
 

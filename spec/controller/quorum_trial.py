@@ -103,7 +103,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
             "waiting": set(),
             "halted": True,
         }
-    if state.end > SIZES["L"]:
+    if max(state.end, state.committed + 1) > SIZES["L"]:
         return None
     return {
         "active": state.active,
