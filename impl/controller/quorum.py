@@ -17,7 +17,7 @@ from kafkaspec.spec.common.metadata_log import (
     ELR,
     MIN_ISR,
     NO_EPOCH,
-    NO_OFFSET,
+    NO_LOG_OFFSET,
     NO_TRANSACTIONS,
     VERSION,
     Batch,
@@ -85,8 +85,8 @@ class ReplayedMemory:
     def __init__(self) -> None:
         self.registry = self.Registry()
         self.values: TimelineHashMap[str, int] = TimelineHashMap(self.registry, 8)
-        self.transaction_start = NO_OFFSET
-        self.take(NO_OFFSET)
+        self.transaction_start = NO_LOG_OFFSET
+        self.take(NO_LOG_OFFSET)
 
     def take(self, offset: int) -> None:
         """A snapshot, unless the latest is at that offset. [QRM-5, QRM-38]"""
@@ -122,7 +122,7 @@ class ReplayedMemory:
 
     def replay_transaction(self, kind: Kind, offset: int, in_snapshot: bool) -> None:
         """[QRM-25]"""
-        opened = self.transaction_start != NO_OFFSET
+        opened = self.transaction_start != NO_LOG_OFFSET
         if in_snapshot or opened == (kind == Kind.BEGIN):
             raise ReplayError(f"{kind.value} at {offset}, with a transaction open: {opened}")
         if kind == Kind.BEGIN:
@@ -131,12 +131,12 @@ class ReplayedMemory:
             return
         if kind == Kind.ABORT:
             self.revert(self.transaction_start - 1)
-        self.transaction_start = NO_OFFSET
+        self.transaction_start = NO_LOG_OFFSET
 
     def forget(self) -> None:
         """Be as in the beginning, without a snapshot. [QRM-31]"""
         self.registry.reset()
-        self.transaction_start = NO_OFFSET
+        self.transaction_start = NO_LOG_OFFSET
 
 
 class Purgatory:
@@ -152,8 +152,8 @@ class Purgatory:
         self.pending.setdefault(offset, []).append(event)
 
     def highest(self) -> int:
-        """The highest offset that a call waits for; NO_OFFSET if none waits."""
-        return next(reversed(self.pending), NO_OFFSET)
+        """The highest offset that a call waits for; NO_LOG_OFFSET if none waits."""
+        return next(reversed(self.pending), NO_LOG_OFFSET)
 
     def complete_up_to(self, offset: int) -> None:
         """Answer all that wait for an offset up to this. [QRM-14, QRM-15]"""
@@ -165,7 +165,7 @@ class Purgatory:
         """[QRM-21]"""
         while self.pending:
             for event in self.pending.pop(next(iter(self.pending))):
-                event.reply(outcome, NO_OFFSET)
+                event.reply(outcome, NO_LOG_OFFSET)
 
 
 class WriteEvent:
@@ -174,7 +174,7 @@ class WriteEvent:
     def __init__(self, operation: Operation, reply: Reply) -> None:
         self.operation = operation
         self.reply = reply
-        self.response = NO_OFFSET
+        self.response = NO_LOG_OFFSET
 
     def succeed(self) -> None:
         self.reply(Outcome.DONE, self.response)
@@ -204,10 +204,10 @@ class QuorumController:
         self.purgatory = self.Deferred()
         self.queue: deque[Callable[[], None]] = deque()
         self.claim_epoch = NO_EPOCH
-        self.last_committed_offset = NO_OFFSET
+        self.last_committed_offset = NO_LOG_OFFSET
         self.last_committed_epoch = NO_EPOCH
-        self.last_stable_offset = NO_OFFSET
-        self.next_write_offset = NO_OFFSET
+        self.last_stable_offset = NO_LOG_OFFSET
+        self.next_write_offset = NO_LOG_OFFSET
         self.faults = 0
 
     @property
@@ -223,7 +223,7 @@ class QuorumController:
 
     def expire(self, reply: Reply) -> None:
         """The deadline of a call passes in the queue: it is not run. [QRM-35]"""
-        reply(Outcome.TIMEOUT, NO_OFFSET)
+        reply(Outcome.TIMEOUT, NO_LOG_OFFSET)
 
     def append_event(self, run: Callable[[], None]) -> None:
         self.queue.append(run)
@@ -238,24 +238,24 @@ class QuorumController:
     def read(self, key: str) -> int:
         """What is stable. [QRM-2]"""
         value = self.memory.values.get(key, self.last_stable_offset)
-        return NO_OFFSET if value is None else value
+        return NO_LOG_OFFSET if value is None else value
 
     def latest(self, key: str) -> int:
         """What is in memory. [QRM-4]"""
         value = self.memory.values.get(key)
-        return NO_OFFSET if value is None else value
+        return NO_LOG_OFFSET if value is None else value
 
     def run_write(self, event: WriteEvent) -> None:
         """[QRM-1, QRM-4, QRM-11, QRM-12]"""
         if not self.is_active:
-            event.reply(Outcome.NOT_CONTROLLER, NO_OFFSET)
+            event.reply(Outcome.NOT_CONTROLLER, NO_LOG_OFFSET)
             return
         try:
             result = event.operation()
             event.response = result.response
             if result.records:
                 self.purgatory.add(self.append_records(result), event)
-            elif self.purgatory.highest() == NO_OFFSET:
+            elif self.purgatory.highest() == NO_LOG_OFFSET:
                 event.succeed()
             else:
                 self.purgatory.add(self.purgatory.highest(), event)
@@ -272,7 +272,7 @@ class QuorumController:
         self.faults += is_fault
         if fails_over and self.is_active:
             self.renounce()
-        reply(outcome, NO_OFFSET)
+        reply(outcome, NO_LOG_OFFSET)
 
     def append_records(self, result: ControllerResult) -> int:
         """The offset of the last record. Raises ValueError for what Raft or the size of a batch forbids, and
@@ -327,7 +327,7 @@ class QuorumController:
         """[QRM-26, QRM-13]"""
         start = self.memory.transaction_start
         committed = self.last_committed_offset
-        stable = committed if start == NO_OFFSET else min(start - 1, committed)
+        stable = committed if start == NO_LOG_OFFSET else min(start - 1, committed)
         if stable <= self.last_stable_offset:
             return
         self.last_stable_offset = stable
@@ -361,24 +361,24 @@ class QuorumController:
         first = next(r.value for r in self.bootstrap if r.kind == Kind.VERSION)
         transactions = (first if level is None else level) > NO_TRANSACTIONS
         records = []
-        if self.memory.transaction_start != NO_OFFSET:
+        if self.memory.transaction_start != NO_LOG_OFFSET:
             if not transactions:
                 raise FatalFaultError
             records.append(Record(Kind.ABORT))
         if level is not None:
-            return ControllerResult(records, NO_OFFSET)
+            return ControllerResult(records, NO_LOG_OFFSET)
         written = [*self.bootstrap]
         if any(r.kind == Kind.FEATURE for r in self.bootstrap):
             written.append(Record(Kind.SET, MIN_ISR, 1))
         records += [Record(Kind.BEGIN), *written, Record(Kind.END)] if transactions else written
-        return ControllerResult(records, NO_OFFSET, is_atomic=not transactions)
+        return ControllerResult(records, NO_LOG_OFFSET, is_atomic=not transactions)
 
     def renounce(self) -> None:
         """[QRM-21, QRM-22]"""
         self.raft.resign(self.claim_epoch)
         self.claim_epoch = NO_EPOCH
         self.purgatory.fail_all(Outcome.NOT_CONTROLLER)
-        self.next_write_offset = NO_OFFSET
+        self.next_write_offset = NO_LOG_OFFSET
         try:
             self.memory.revert(self.last_stable_offset)
         except ReplayError as e:

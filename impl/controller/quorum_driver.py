@@ -15,9 +15,9 @@ from kafkaspec.spec.common.metadata_log import (
     Fault,
     Kind,
     Outcome,
+    PendingCall,
     QueuedWrite,
     Record,
-    Waiting,
 )
 from kafkaspec.spec.controller import quorum as spec
 
@@ -114,7 +114,7 @@ class Driver(ByName):
             tuple(sorted(c.memory.values.items())),
             tuple((epoch, tuple(sorted(c.memory.values.items(epoch)))) for epoch in registry.epochs),
             tuple(
-                Waiting(offset, self.numbers.get(event.reply, ACTIVATION), event.response)
+                PendingCall(offset, self.numbers.get(event.reply, ACTIVATION), event.response)
                 for offset, events in c.purgatory.pending.items()
                 for event in events
             ),

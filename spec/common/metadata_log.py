@@ -14,7 +14,7 @@ from typing import Annotated, Final, NamedTuple
 from kafkaspec.contract.codec import optional
 from kafkaspec.contract.numbers import Within
 
-NO_OFFSET: Final = -1
+NO_LOG_OFFSET: Final = -1
 NO_EPOCH: Final = -1
 NONE_REFUSED: Final = -1
 ACTIVATION: Final = -1
@@ -94,10 +94,10 @@ class Answer:
 
     call: int
     outcome: Outcome
-    value: int = NO_OFFSET
+    value: int = NO_LOG_OFFSET
 
 
-class Waiting(NamedTuple):
+class PendingCall(NamedTuple):
     """A call in the purgatory."""
 
     offset: int

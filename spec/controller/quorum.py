@@ -26,7 +26,7 @@ from kafkaspec.spec.common.metadata_log import (
     ELR,
     MIN_ISR,
     NO_EPOCH,
-    NO_OFFSET,
+    NO_LOG_OFFSET,
     NO_TRANSACTIONS,
     NONE_REFUSED,
     TRANSACTIONS,
@@ -36,9 +36,9 @@ from kafkaspec.spec.common.metadata_log import (
     Fault,
     Kind,
     Outcome,
+    PendingCall,
     QueuedWrite,
     Record,
-    Waiting,
 )
 
 PREFIX = "QRM"
@@ -108,16 +108,16 @@ class Controller:
     """whether these have the feature of eligible leader replicas"""
     claim: int = NO_EPOCH
     """the epoch in which it is active"""
-    committed: int = NO_OFFSET
+    committed: int = NO_LOG_OFFSET
     committed_epoch: int = NO_EPOCH
-    stable: int = NO_OFFSET
-    next_write: int = NO_OFFSET
-    begun: int = NO_OFFSET
+    stable: int = NO_LOG_OFFSET
+    next_write: int = NO_LOG_OFFSET
+    begun: int = NO_LOG_OFFSET
     """where the open transaction begins"""
     memory: tuple[tuple[str, int], ...] = ()
-    past: tuple[tuple[int, tuple[tuple[str, int], ...]], ...] = ((NO_OFFSET, ()),)
+    past: tuple[tuple[int, tuple[tuple[str, int], ...]], ...] = ((NO_LOG_OFFSET, ()),)
     """the memory at offsets, rising"""
-    purgatory: tuple[Waiting, ...] = ()
+    purgatory: tuple[PendingCall, ...] = ()
     calls: int = 0
     faults: int = 0
     halted: bool = False
@@ -162,9 +162,8 @@ class Observation:
     halted: Annotated[bool, governs("QRM-7", "QRM-29", "QRM-33")]
 
 
-HALTED = Observation(
-    *(NO_EPOCH, NO_OFFSET, NO_EPOCH, NO_OFFSET, NO_OFFSET, NO_OFFSET, [], {}, None, [], [], 0), halted=True
-)
+NOTHING_LEFT = (NO_EPOCH, NO_LOG_OFFSET, NO_EPOCH, NO_LOG_OFFSET, NO_LOG_OFFSET, NO_LOG_OFFSET)
+HALTED = Observation(*NOTHING_LEFT, [], {}, None, [], [], 0, halted=True)
 
 
 def initial(max_records_per_batch: Room = 1000, bootstrap_level: Level = TRANSACTIONS, elr: bool = False) -> Controller:
@@ -201,7 +200,7 @@ Answers = list[Answer]
 # ---- memory and its past ---------------------------------------------------------------------------------------------
 def with_snapshot(state: Controller, offset: int) -> Controller | None:
     """With a copy of memory under that offset, unless there is one; None if there is a later one."""
-    latest = state.past[-1][0] if state.past else NO_OFFSET - 1
+    latest = state.past[-1][0] if state.past else NO_LOG_OFFSET - 1
     if latest > offset:
         return None
     return state if latest == offset else replace(state, past=(*state.past, (offset, state.memory)))
@@ -251,14 +250,14 @@ def applied(state: Controller, record: Record, offset: int, in_snapshot: bool = 
             return replace(state, memory=remembered(state.memory, f"broker {record.value}", offset))
         case Kind.NO_OP:
             return state
-        case Kind.BEGIN if state.begun == NO_OFFSET and not in_snapshot:
+        case Kind.BEGIN if state.begun == NO_LOG_OFFSET and not in_snapshot:
             before = with_snapshot(state, offset - 1)
             return None if before is None else replace(before, begun=offset)
-        case Kind.END if state.begun != NO_OFFSET and not in_snapshot:
-            return replace(state, begun=NO_OFFSET)
-        case Kind.ABORT if state.begun != NO_OFFSET and not in_snapshot:
+        case Kind.END if state.begun != NO_LOG_OFFSET and not in_snapshot:
+            return replace(state, begun=NO_LOG_OFFSET)
+        case Kind.ABORT if state.begun != NO_LOG_OFFSET and not in_snapshot:
             before = reverted(state, state.begun - 1)
-            return None if before is None else replace(before, begun=NO_OFFSET)
+            return None if before is None else replace(before, begun=NO_LOG_OFFSET)
     return None
 
 
@@ -281,7 +280,7 @@ def settled(state: Controller, batch: Batch) -> Controller:
     Kafka 4.3.0]
     """
     committed = batch.last
-    stable = committed if state.begun == NO_OFFSET else min(state.begun - 1, committed)
+    stable = committed if state.begun == NO_LOG_OFFSET else min(state.begun - 1, committed)
     after = replace(state, committed=committed, committed_epoch=batch.epoch)
     if stable <= state.stable:
         return after
@@ -322,7 +321,7 @@ def renounced(state: Controller) -> tuple[Controller, Answers]:
     [{BECOMING}; OffsetControlManager.deactivate, Kafka 4.3.0]
     """
     answers = [Answer(w.call, Outcome.NOT_CONTROLLER) for w in state.purgatory if w.call != ACTIVATION]
-    standby = replace(state, claim=NO_EPOCH, next_write=NO_OFFSET, purgatory=())
+    standby = replace(state, claim=NO_EPOCH, next_write=NO_LOG_OFFSET, purgatory=())
     after = reverted(standby, state.stable)
     return (halted(state), []) if after is None else (after, answers)
 
@@ -407,7 +406,7 @@ def appended(
         state = replace(
             kept, next_write=last + 1, end=last + 1, sent=(*state.sent, Batch(base, state.claim, tuple(batch)))
         )
-    return replace(state, purgatory=(*state.purgatory, Waiting(state.end - 1, call, response))), []
+    return replace(state, purgatory=(*state.purgatory, PendingCall(state.end - 1, call, response))), []
 
 
 @states(without={"QRM-1": ONE_CALL, "QRM-4": {"model": WITHOUT_RECORDS, "proof": WITHOUT_RECORDS}})
@@ -430,12 +429,12 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
         return state, [Answer(call, Outcome.NOT_CONTROLLER)]
     if write.fault != Fault.NONE:
         return faulted(state, write.fault, call)
-    response = dict(state.memory).get(write.key, NO_OFFSET)
+    response = dict(state.memory).get(write.key, NO_LOG_OFFSET)
     if write.records:
         return appended(state, call, response, write.records, write.atomic, refused_at)
     if not state.purgatory:
         return state, [Answer(call, Outcome.DONE, response)]
-    waiting = Waiting(state.purgatory[-1].offset, call, response)
+    waiting = PendingCall(state.purgatory[-1].offset, call, response)
     return replace(state, purgatory=(*state.purgatory, waiting)), []
 
 
@@ -530,7 +529,7 @@ def read(state: Controller, key: str) -> int | None:
     QuorumController.ControllerReadEvent, Kafka 4.3.0]
     """
     shown = observe(state).stable
-    return None if shown is None else shown.get(key, NO_OFFSET)
+    return None if shown is None else shown.get(key, NO_LOG_OFFSET)
 
 
 # ---- what Raft says --------------------------------------------------------------------------------------------------
@@ -660,7 +659,7 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
     ActivationRecordsGenerator.recordsForNonEmptyLog, Kafka 4.3.0]
     """
     level = dict(state.memory).get(VERSION)
-    open_, has_transactions = state.begun != NO_OFFSET, (level or state.level) >= TRANSACTIONS
+    open_, has_transactions = state.begun != NO_LOG_OFFSET, (level or state.level) >= TRANSACTIONS
     if open_ and not has_transactions:
         return halted(state), []
     records = [Record(Kind.ABORT)] if open_ else []
@@ -670,7 +669,7 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
         records += [*begin, Record(Kind.VERSION, "", state.level), *elr, *end]
     if records:
         atomic = level is not None or not has_transactions
-        return appended(state, ACTIVATION, NO_OFFSET, records, atomic, 0 if refused else NONE_REFUSED)
+        return appended(state, ACTIVATION, NO_LOG_OFFSET, records, atomic, 0 if refused else NONE_REFUSED)
     return state, []
 
 

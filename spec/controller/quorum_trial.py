@@ -8,7 +8,15 @@ from typing import Any
 from kafkaspec.contract.codec import encode
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.controller import quorum as model
-from kafkaspec.spec.common.metadata_log import NO_OFFSET, NO_TRANSACTIONS, TRANSACTIONS, VERSION, Fault, Kind, Record
+from kafkaspec.spec.common.metadata_log import (
+    NO_LOG_OFFSET,
+    NO_TRANSACTIONS,
+    TRANSACTIONS,
+    VERSION,
+    Fault,
+    Kind,
+    Record,
+)
 from kafkaspec.spec.controller.quorum import Controller, machine
 
 SIZES = {"L": 6}
@@ -39,7 +47,7 @@ def _next_number(state: Controller) -> Record:
 def _written(state: Controller) -> Any:
     """A data record, mostly; transactions that end; one that stays open; what cannot be applied."""
     new = _next_number(state)
-    if state.begun != NO_OFFSET:
+    if state.begun != NO_LOG_OFFSET:
         return encode([[new], [END], [], [new, BROKER], [ABORT], [BEGIN]] if state.sent else [[new], [END]])
     return encode(
         [
@@ -60,7 +68,9 @@ def _written(state: Controller) -> Any:
 def _replicated(state: Controller) -> Any:
     new = Record(Kind.SET, "ab"[state.end % 2], state.end % 1000)
     seed = [LEVEL] if VERSION not in dict(state.memory) else [new]
-    inside = [[[END]], [[ABORT, new]], [[new, END]]] if state.begun != NO_OFFSET else [[[BEGIN, new]], [[BEGIN], [new]]]
+    inside = (
+        [[[END]], [[ABORT, new]], [[new, END]]] if state.begun != NO_LOG_OFFSET else [[[BEGIN, new]], [[BEGIN], [new]]]
+    )
     return encode([[seed], [[new], [BROKER, new]], *inside, *([[[UNKNOWN]], [[END]]] if state.end % 16 == 15 else [])])
 
 
@@ -111,7 +121,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
         "known": state.committed + 1,
         "stable": state.stable + 1,
         "written": state.end if state.active else state.handed,
-        "open": None if state.begun == NO_OFFSET else state.begun,
+        "open": None if state.begun == NO_LOG_OFFSET else state.begun,
         "waiting": {w.offset + 1 for w in state.purgatory},
         "halted": False,
     }

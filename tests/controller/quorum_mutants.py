@@ -15,7 +15,7 @@ from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     NO_EPOCH,
-    NO_OFFSET,
+    NO_LOG_OFFSET,
     Answer,
     Batch,
     Fault,
@@ -114,7 +114,7 @@ class TakesNoSnapshot(impl.ReplayedMemory):
     """Of what is written: as Kafka did on promotion."""
 
     def take(self, offset: int) -> None:
-        if offset == NO_OFFSET or self.transaction_start == offset + 1:
+        if offset == NO_LOG_OFFSET or self.transaction_start == offset + 1:
             super().take(offset)
 
 
@@ -146,7 +146,7 @@ class SkipsUnknown(impl.ReplayedMemory):
 class BeginsTwice(impl.ReplayedMemory):
     def replay_transaction(self, kind: RecordKind, offset: int, in_snapshot: bool) -> None:
         if kind == RecordKind.BEGIN:
-            self.transaction_start = NO_OFFSET
+            self.transaction_start = NO_LOG_OFFSET
         super().replay_transaction(kind, offset, in_snapshot)
 
 
@@ -180,7 +180,7 @@ class CountsControlBatches(impl.QuorumController):
 
 class IgnoresTransactions(impl.QuorumController):
     def advance_last_stable_offset(self) -> None:
-        start, self.memory.transaction_start = self.memory.transaction_start, NO_OFFSET
+        start, self.memory.transaction_start = self.memory.transaction_start, NO_LOG_OFFSET
         super().advance_last_stable_offset()
         self.memory.transaction_start = start
 
@@ -270,7 +270,7 @@ class BootstrapsWithoutTransaction(impl.QuorumController):
         if self.memory.values.get("metadata.version") is not None:
             return result
         return impl.ControllerResult(
-            [r for r in result.records if r.kind in (RecordKind.VERSION, RecordKind.ABORT)], NO_OFFSET
+            [r for r in result.records if r.kind in (RecordKind.VERSION, RecordKind.ABORT)], NO_LOG_OFFSET
         )
 
 
@@ -287,7 +287,7 @@ class AbortsWithoutTransactions(impl.QuorumController):
         try:
             return super().activation_records()
         except impl.FatalFaultError:
-            return impl.ControllerResult([Record(RecordKind.ABORT)], NO_OFFSET)
+            return impl.ControllerResult([Record(RecordKind.ABORT)], NO_LOG_OFFSET)
 
 
 class ActivatesAgain(impl.QuorumController):
@@ -302,7 +302,7 @@ class StandbyRenounces(impl.QuorumController):
         super().handle_leader_change(epoch, is_leader)
         if not is_leader:
             self.memory.revert(self.last_stable_offset)
-            self.memory.transaction_start = NO_OFFSET
+            self.memory.transaction_start = NO_LOG_OFFSET
 
 
 class KeepsWaiting(impl.QuorumController):
@@ -332,7 +332,7 @@ class KeepsWhatIsNotStable(impl.QuorumController):
 class ClosesTheTransaction(impl.QuorumController):
     def renounce(self) -> None:
         super().renounce()
-        self.memory.transaction_start = NO_OFFSET
+        self.memory.transaction_start = NO_LOG_OFFSET
 
 
 # ---- faults
@@ -345,14 +345,14 @@ def _failures(**changes: tuple[Outcome, bool, bool]) -> type[impl.QuorumControll
             self.faults += is_fault
             if fails_over and self.is_active:
                 self.renounce()
-            reply(outcome, NO_OFFSET)
+            reply(outcome, NO_LOG_OFFSET)
 
     return Fails
 
 
 class AnswersBeforeItRenounces(impl.QuorumController):
     def fail(self, fault: Fault, reply: impl.Reply) -> None:
-        reply(impl.FAILURES[fault][0], NO_OFFSET)
+        reply(impl.FAILURES[fault][0], NO_LOG_OFFSET)
         super().fail(fault, lambda outcome, value: None)
 
 
@@ -377,7 +377,7 @@ class RunsLate(impl.QuorumController):
     """A call whose deadline has passed is told that nobody leads."""
 
     def expire(self, reply: impl.Reply) -> None:
-        reply(Outcome.TIMEOUT if self.is_active else Outcome.NOT_CONTROLLER, NO_OFFSET)
+        reply(Outcome.TIMEOUT if self.is_active else Outcome.NOT_CONTROLLER, NO_LOG_OFFSET)
 
 
 # ---- snapshots

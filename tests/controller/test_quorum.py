@@ -27,7 +27,7 @@ from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     ELR,
     MIN_ISR,
-    NO_OFFSET,
+    NO_LOG_OFFSET,
     NO_TRANSACTIONS,
     TRANSACTIONS,
     VERSION,
@@ -107,7 +107,7 @@ def standby() -> Both:
     return both
 
 
-def done(call: int, value: int = NO_OFFSET) -> dict[str, Any]:
+def done(call: int, value: int = NO_LOG_OFFSET) -> dict[str, Any]:
     return dict(encode(Answer(call, Outcome.DONE, value)))
 
 
@@ -340,7 +340,7 @@ def test_the_end_of_a_transaction_counts_when_it_is_written() -> None:
 def test_a_transaction_is_taken_back() -> None:
     both = active()
     both.set(put(1), BEGIN, put(2), ABORT, put(3, "b"))
-    assert (both.memory["a"], both.memory["b"], both.state.begun) == (1, 3, NO_OFFSET)
+    assert (both.memory["a"], both.memory["b"], both.state.begun) == (1, 3, NO_LOG_OFFSET)
     other = standby()
     other.replicate(epoch=0, batches=[[BEGIN, put(1)], [BEGIN]])
     assert other.state.halted
@@ -470,7 +470,7 @@ def test_an_abort_that_is_lost_stops_the_next_one() -> None:
     both.replicate(epoch=0, batches=[[BEGIN, put(2)]])
     both.lead(epoch=1)
     both.lose(epoch=2)
-    assert both.state.begun == NO_OFFSET
+    assert both.state.begun == NO_LOG_OFFSET
     both.replicate(epoch=2, batches=[[ABORT]])
     assert both.state.halted
 
@@ -500,7 +500,7 @@ def test_a_snapshot_is_all_there_is() -> None:
     both.load_snapshot(offset=10, epoch=0, records=[LEVEL, put(5, "b"), Record(Kind.REGISTER, "", 1)])
     assert both.memory == {VERSION: TRANSACTIONS, "b": 5, "broker 1": 9}
     assert both.offsets == (10, 10, -1)
-    assert both.state.begun == NO_OFFSET
+    assert both.state.begun == NO_LOG_OFFSET
     assert both.state.past == ((10, both.state.memory),)
     both.load_snapshot(offset=12, epoch=0, records=[BEGIN])
     assert both.state.halted
