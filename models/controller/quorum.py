@@ -89,8 +89,8 @@ BOOTSTRAP = 3
 
 
 class Member(Model):
-    """One controller of Kafka 4.3.0 as its node has it, with offsets for records. It is `active` or a standby. It
-    was `handed` the log up to there, of which the last record may be Raft's own; it knows those up to `known` committed,
+    """One controller of Kafka 4.3.0 as its node has it, with offsets for records. It is `active` or a standby. It was
+    `handed` the log up to there, of which the last record may be Raft's own; it knows those up to `known` committed,
     shows those that are `stable`, and has `written` up to there; a transaction may be `open`, and calls are `waiting`.
     It never begins a transaction itself but for the bootstrap, which it writes as one batch."""
 
