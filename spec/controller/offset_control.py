@@ -167,6 +167,13 @@ def _with_snapshot(state: Offsets, offset: int) -> Offsets | Refused:
     return made if isinstance(made, Refused) else replace(state, registry=made)
 
 
+def _snapshot_above(state: Offsets, offset: int) -> Offsets:
+    """Where no snapshot is later: the caller's duty."""
+    made = _with_snapshot(state, offset)
+    assert not isinstance(made, Refused)
+    return made
+
+
 def _reverted(state: Offsets, offset: int) -> Offsets:
     registry = timeline.revert_to_snapshot(state.registry, offset)
     assert not isinstance(registry, Refused)
@@ -197,8 +204,7 @@ def begun(state: Offsets, offset: int) -> Offsets | Refused:
             f"{state.transaction_start} was never closed."
         )
         return Refused("OFC-12", RUNTIME_EXCEPTION, message)
-    made = _with_snapshot(state, offset - 1)
-    return made if isinstance(made, Refused) else replace(made, transaction_start=offset)
+    return replace(_snapshot_above(state, offset - 1), transaction_start=offset)
 
 
 def _none_open(clause: str, entry: str, offset: int) -> Refused:
@@ -263,11 +269,6 @@ def not_loading(state: Offsets) -> bool:
 def above(state: Offsets, offset: int) -> bool:
     """Whether records may stand at that offset and those after it."""
     return offset > max(state.last_committed, state.registry.highest) and offset >= state.next_write
-
-
-def highest_offset(first: int, count: int) -> bool:
-    """Whether Java's long has room for the offset after the last."""
-    return first + count < 2**63
 
 
 idle = require(not_loading, "OFC-2 no raft snapshot is being loaded")
@@ -382,23 +383,18 @@ def deactivate(state: Offsets) -> Step[Offsets, None]:
 
 
 @states()
-def scheduled(state: Offsets, last_offset: int) -> Offsets | Refused:
+def scheduled(state: Offsets, last_offset: int) -> Offsets:
     """OFC-7: When records were handed to raft the next write offset is the one after their last, and the memory has a
     snapshot at their last. [{OFFSETS}; {CLASS}.handleScheduleAppend, Kafka 4.3.0]"""
-    made = _with_snapshot(state, last_offset)
-    if isinstance(made, Refused):
-        return made
     metrics = replace(state.metrics, last_applied=last_offset, last_applied_timestamp=state.now)
-    return replace(made, next_write=last_offset + 1, metrics=metrics)
+    return replace(_snapshot_above(state, last_offset), next_write=last_offset + 1, metrics=metrics)
 
 
 def _append(state: Offsets, first: int, entries: Sequence[str]) -> Step[Offsets, None]:
     replayed = _all_replayed(state, first, entries)
     if outcome_of(replayed) is not None:
         return replayed
-    after = scheduled(replayed.state, first + len(entries) - 1)
-    assert not isinstance(after, Refused)
-    return Step(after)
+    return Step(scheduled(replayed.state, first + len(entries) - 1))
 
 
 def appends(function: Any) -> Any:
@@ -479,7 +475,7 @@ def committed(state: Offsets, last_offset: int, epoch: int, append_timestamp: in
     """
     state = replace(state, last_committed=last_offset, committed_epoch=epoch)
     stable = stable_offset(state)
-    if stable > state.last_stable:
+    if stable != state.last_stable:
         kept = timeline.delete_snapshots_up_to(state.registry, stable)
         state = replace(state, last_stable=stable, registry=kept)
         made = state if state.active else _with_snapshot(state, stable)
@@ -672,10 +668,9 @@ def end_load_snapshot(state: Offsets, timestamp: Timestamp) -> Offsets | Refused
     if of is None:
         message = "Can't end loading snapshot, because there is no current snapshot."
         return Refused("OFC-17", RUNTIME_EXCEPTION, message)
-    made = _with_snapshot(state, of.offset)
-    assert not isinstance(made, Refused)
+    registry = _snapshot_above(state, of.offset).registry
     metrics = Metrics(state.metrics.active, of.offset, of.offset, timestamp)
-    return Offsets(made.registry, NONE, of.offset, of.epoch, of.offset, metrics=metrics, now=state.now)
+    return Offsets(registry, NONE, of.offset, of.epoch, of.offset, metrics=metrics, now=state.now)
 
 
 @machine.operation("advance", "OFC-20", kind="time")
