@@ -256,7 +256,14 @@ def _all_replayed(state: Offsets, first: int, entries: Sequence[str]) -> Step[Of
 
 
 # ---- the active controller -------------------------------------------------------------------------------------------
-@states()
+@states(
+    without={
+        "impl": "the caller's duty: an implementation relies on it",
+        "model": "the caller's duty: the model's calls are those of one who keeps it",
+        "proof": "the caller's duty: the model's calls are those of one who keeps it",
+        "mutant": "the caller's duty: no implementation can neglect it",
+    }
+)
 def not_loading(state: Offsets) -> bool:
     """OFC-2: The caller's duty: offsets rise. What is appended or committed lies above all that was committed and above
     every snapshot, also above what the active controller handed to raft, and a commit of the active controller within
@@ -485,7 +492,7 @@ def committed(state: Offsets, last_offset: int, epoch: int, append_timestamp: in
     return Step(_measured(state, last_offset, append_timestamp))
 
 
-@states()
+@states(without=dict.fromkeys(("model", "proof"), "metrics are shown, and nothing depends on them"))
 def _measured(state: Offsets, last_offset: int, append_timestamp: int) -> Offsets:
     """OFC-20: The metrics: a controller is active from when it becomes active until it gives up, whatever it loads;
     the last committed record is that of the last batch committed, with control batches, or of the raft snapshot
