@@ -40,6 +40,9 @@ def _last_offsets(state: Offsets) -> Sequence[int]:
 def _batches(state: Offsets) -> Sequence[Sequence[str]]:
     """With data before, behind, or alone; a marker that is right most often."""
     is_open = state.transaction_start != NONE
+    if is_open and state.transaction_start - 1 not in state.registry.past:
+        behind = ("k0", "k1", "k2", "k3") * 2  # its begin record is gone, and others may take its place
+        return [("abort",), ("k0", "abort"), behind, behind[:5], behind[:3]]
     right: Sequence[str] = ("end", "abort") if is_open else ("begin",)
     wrong: Sequence[str] = ("begin",) if is_open else ("end", "abort")
     markers = [*right, *(wrong if _seldom(state, 7) else ())]
