@@ -150,6 +150,11 @@ class Features:
     """what the raft client says to an upgrade; None: it does it"""
     told: Told | None = None
 
+    @property
+    def epochs(self) -> list[int]:
+        """The epochs of all snapshots, rising."""
+        return [epoch for epoch, _ in self.past]
+
     def past_at(self, epoch: int) -> Levels | None:
         """What was finalized at a snapshot."""
         return dict(self.past).get(epoch)
@@ -484,8 +489,8 @@ def update_features(
     if validate_only:
         return Step(state, Outcome("NONE", None, (), False))
     for record in records if replayed else ():
-        if record.name is not None and record.level is not None:
-            state = replace(state, present=_replayed(state.present, record.name, record.level))
+        if record.name is not None:
+            state = replace(state, present=_replayed(state.present, record.name, record.level or 0))
     return Step(state, Outcome("NONE", None, tuple(records), True))
 
 
@@ -611,7 +616,7 @@ def revert_to_snapshot(state: Features, epoch: Epoch) -> Features:
     """
     levels = state.past_at(epoch)
     assert levels is not None
-    return replace(state, present=levels, past=tuple(p for p in state.past if p[0] <= epoch), highest=epoch)
+    return replace(state, present=levels, past=state.past[: state.epochs.index(epoch) + 1], highest=epoch)
 
 
 @machine.operation("deleteSnapshotsUpTo", "FEA-21")

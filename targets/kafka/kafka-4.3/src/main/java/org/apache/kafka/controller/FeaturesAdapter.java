@@ -66,7 +66,9 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
         finalized = part("finalizedVersions");
         version = part("metadataVersion");
         JsonNode first = args.get("metadataVersion");
-        know(first == null ? MetadataVersion.LATEST_PRODUCTION.featureLevel() : first.isNull() ? null : first.shortValue());
+        if (first == null || !first.isNull()) {
+            know(first == null ? MetadataVersion.LATEST_PRODUCTION.featureLevel() : first.shortValue());
+        }
     }
 
     @SuppressWarnings("unchecked")
@@ -77,10 +79,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
     }
 
     /** The record of that metadata.version; one that is not supported is a fault, and changes nothing. */
-    private void know(Short level) {
-        if (level == null) {
-            return;
-        }
+    private void know(short level) {
         try {
             manager.replay(record(MetadataVersion.FEATURE_NAME, level));
         } catch (RuntimeException e) {
@@ -143,7 +142,9 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
                 return null;
             case "reset":
                 registry.reset();
-                know(a.get("version").isNull() ? null : a.get("version").shortValue());
+                if (!a.get("version").isNull()) {
+                    know(a.get("version").shortValue());
+                }
                 return null;
             case "brokerRegistered":
                 return register(brokers, a);
