@@ -318,8 +318,8 @@ class FeatureControlManager:
             raise RefusedUpdateError(text + why)
 
     def check_dependencies(self, update: FeatureUpdate, proposed: Mapping[str, int]) -> None:
-        """Raises RefusedUpdateError where the feature or its level is unknown, or needs what is not there. [FEA-15,
-        FEA-16]"""
+        """Raises RefusedUpdateError where the feature or its level is unknown, or needs what is not there.
+        [FEA-15, FEA-16]"""
         feature = FEATURES.get(update.name)
         if feature is None:
             raise self._invalid(update, f"Feature {update.name} not found.")

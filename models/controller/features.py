@@ -73,7 +73,7 @@ class Cluster(Model):
 
     @action("FEA-26", who="broker")
     def register_broker(s, b: Broker, most: Version) -> None:
-        require(b not in s.brokers, most >= s.metadata)
+        require(most >= s.metadata)
         s.next.brokers = s.brokers | {b}
         s.next.broker_most[b] = most
 
@@ -110,6 +110,27 @@ class Cluster(Model):
     def metadata_is_not_lost(s) -> bool:
         return s.next.metadata >= s.metadata or (s.metadata == 3 and s.next.metadata == 2)
 
+    @invariant("FEA-26")
+    def nothing_is_known_of_who_is_not_registered(s, b: Broker, c: Controller) -> bool:
+        return (b in s.brokers or s.broker_most[b] == 0) and (c in s.controllers or s.controller_most[c] == 0)
+
+    @step("FEA-26")
+    def brokers_register_one_by_one(s, b: Broker, d: Broker) -> bool:
+        return b == d or s.next.broker_most[b] == s.broker_most[b] or s.next.broker_most[d] == s.broker_most[d]
+
+    @step("FEA-26")
+    def controllers_register_one_by_one(s, c: Controller, d: Controller) -> bool:
+        unchanged = s.next.controller_most[d] == s.controller_most[d]
+        return c == d or s.next.controller_most[c] == s.controller_most[c] or unchanged
+
+    @step("FEA-26")
+    def controllers_register_from_version_1_on(s) -> bool:
+        return s.metadata >= 1 or s.next.controllers == s.controllers
+
+    @witness
+    def registered_at_version_1(s, c: Controller) -> bool:
+        return s.metadata == 1 and c in s.controllers
+
     @witness
     def everything_is_in_use(s) -> bool:
         return s.metadata == 3 and s.dependent and all(b in s.brokers for b in Broker)
@@ -124,4 +145,4 @@ class Cluster(Model):
         return s.metadata == 2 and c not in s.controllers
 
 
-MODELS = [Expectation(Cluster, sizes={"Broker": 2, "Controller": 2}, distinct=958, generated=10_582, depth=7)]
+MODELS = [Expectation(Cluster, sizes={"Broker": 2, "Controller": 2}, distinct=958, generated=13_690, depth=7)]

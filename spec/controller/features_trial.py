@@ -60,7 +60,7 @@ def _updates(state: Features) -> Sequence[Any]:
         [[GROUP, 0, "SAFE_DOWNGRADE"], [SHARE, 0, "UNSAFE_DOWNGRADE"], [TRANSACTION, 2, None]],
         [group, [SHARE, -1, None]],
     ]  # fmt: skip
-    return [*single, *pairs, *pairs, []]
+    return [*single, *pairs * 6, []]
 
 
 def _levels(state: Features) -> Sequence[int]:
@@ -147,7 +147,7 @@ def _calls(state: Features, action: str, arguments: Mapping[str, Any]) -> list[C
         case "disable":
             return _update(ELR, 0, "SAFE_DOWNGRADE")
         case "register_broker":
-            fits = not state.brokers and VERSIONS[arguments["most"]] >= (state.present.metadata or 0)
+            fits = VERSIONS[arguments["most"]] >= (state.present.metadata or 0)
             return [("brokerRegistered", {"id": 1, "supported": _node(arguments["most"])})] if fits else None
         case "unregister_broker":
             return [("brokerRegistered", {"id": 1, "supported": None})]
