@@ -35,11 +35,11 @@ class StandIn(impl.Surroundings):
 
     def __init__(self, missing: Iterable[spec.Resource]) -> None:
         self.missing = {_resource(r) for r in missing}
-        self.checked: spec.Checked | None = None
-        self.policed: spec.Policed | None = None
+        self.checked: spec.CheckedValues | None = None
+        self.policed: spec.PolicyRequest | None = None
 
     def validate(self, resource: impl.Resource, configs: Mapping[str, str], existing: Mapping[str, str]) -> None:
-        self.checked = spec.Checked(_shown(resource), dict(configs), dict(existing))
+        self.checked = spec.CheckedValues(_shown(resource), dict(configs), dict(existing))
         if spec.INVALID_VALUE in configs.values():
             raise impl.InvalidConfigError("Invalid value.")
 
@@ -48,7 +48,7 @@ class StandIn(impl.Surroundings):
             raise impl.ApiError("UNKNOWN_TOPIC_OR_PARTITION", f"{resource.name} does not exist.")
 
     def check_policy(self, resource: impl.Resource, configs: Mapping[str, str | None]) -> None:
-        self.policed = spec.Policed(_shown(resource), dict(configs))
+        self.policed = spec.PolicyRequest(_shown(resource), dict(configs))
         if spec.FORBIDDEN in configs.values():
             raise impl.ApiError("POLICY_VIOLATION", "Forbidden.")
 

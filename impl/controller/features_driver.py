@@ -12,7 +12,7 @@ from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import features as spec
 
 
-def _ranges(supported: Sequence[spec.Supported]) -> dict[str, impl.Range]:
+def _ranges(supported: Sequence[spec.SupportedLevels]) -> dict[str, impl.Range]:
     return {feature: impl.Range(least, most) for feature, least, most in supported}
 
 
@@ -47,7 +47,7 @@ class Driver(ByName):
         self.subject = self.make(
             self.registry, self.first.node_id, self.first.quorum, _ranges(self.first.supported), self.raft
         )
-        self.nodes: dict[str, dict[int, tuple[spec.Supported, ...]]] = {"brokers": {}, "controllers": {}}
+        self.nodes: dict[str, dict[int, tuple[spec.SupportedLevels, ...]]] = {"brokers": {}, "controllers": {}}
         self._know(self.first.present.metadata)
 
     def _know(self, version: int | None) -> None:
@@ -69,7 +69,7 @@ class Driver(ByName):
             tuple(sorted(self.nodes["controllers"].items())),
             self.raft.version,
             self.raft.refusal,
-            None if told is None else spec.Told(*told),
+            None if told is None else spec.KraftUpgrade(*told),
         )
 
     def observe(self) -> Any:
@@ -102,8 +102,8 @@ class Driver(ByName):
     def replay(self, name: str, level: int) -> None:
         self.subject.replay(impl.FeatureLevelRecord(name, level))
 
-    def finalized_features(self, epoch: int) -> spec.Finalized:
-        return spec.Finalized(dict(sorted(self.subject.finalized_features(epoch).items())), epoch)
+    def finalized_features(self, epoch: int) -> spec.FinalizedFeatures:
+        return spec.FinalizedFeatures(dict(sorted(self.subject.finalized_features(epoch).items())), epoch)
 
     def metadata_version(self) -> int:
         return self.subject.metadata_version()
@@ -111,9 +111,9 @@ class Driver(ByName):
     def elr_enabled(self) -> bool:
         return self.subject.is_elr_feature_enabled()
 
-    def default_supported_feature_map(self, unstable: bool) -> list[spec.Supported]:
+    def default_supported_feature_map(self, unstable: bool) -> list[spec.SupportedLevels]:
         found = impl.default_supported_features(unstable)
-        return [spec.Supported(name, *range) for name, range in sorted(found.items())]
+        return [spec.SupportedLevels(name, *range) for name, range in sorted(found.items())]
 
     def get_or_create_snapshot(self, epoch: int) -> None:
         self.registry.get_or_create_snapshot(epoch)
@@ -128,20 +128,20 @@ class Driver(ByName):
         self.registry.reset()
         self._know(version)
 
-    def broker_registered(self, id: int, supported: Sequence[spec.Supported] | None) -> None:
+    def broker_registered(self, id: int, supported: Sequence[spec.SupportedLevels] | None) -> None:
         self._register("brokers", self.subject.brokers, id, supported)
 
-    def controller_registered(self, id: int, supported: Sequence[spec.Supported] | None) -> None:
+    def controller_registered(self, id: int, supported: Sequence[spec.SupportedLevels] | None) -> None:
         self._register("controllers", self.subject.controllers, id, supported)
 
     def _register(
-        self, kind: str, nodes: impl.Registrations, id: int, supported: Sequence[spec.Supported] | None
+        self, kind: str, nodes: impl.Registrations, id: int, supported: Sequence[spec.SupportedLevels] | None
     ) -> None:
         self.nodes[kind].pop(id, None)
         ranges = None if supported is None else _ranges(supported)
         nodes.put(id, ranges)
         if ranges is not None:
-            self.nodes[kind][id] = tuple(spec.Supported(f, *r) for f, r in ranges.items())
+            self.nodes[kind][id] = tuple(spec.SupportedLevels(f, *r) for f, r in ranges.items())
 
     def raft_refuses(self, message: str | None) -> None:
         self.raft.refusal = message

@@ -119,7 +119,7 @@ Configs = tuple[tuple[str, str], ...]
 """Keys and values, by keys"""
 
 
-class Checked(NamedTuple):
+class CheckedValues(NamedTuple):
     """What the check of values was given last: all that the resource would have, and what it has."""
 
     resource: Resource
@@ -127,7 +127,7 @@ class Checked(NamedTuple):
     existing: dict[str, str]
 
 
-class Policed(NamedTuple):
+class PolicyRequest(NamedTuple):
     """What the policy was given last: the keys that are changed, with their values; null for one that is deleted."""
 
     resource: Resource
@@ -162,8 +162,8 @@ class Configurations:
     present: View
     past: tuple[tuple[int, View], ...] = ()
     highest: int = -2
-    checked: Checked | None = field(default=None, hash=False)
-    policed: Policed | None = field(default=None, hash=False)
+    checked: CheckedValues | None = field(default=None, hash=False)
+    policed: PolicyRequest | None = field(default=None, hash=False)
 
     @property
     def epochs(self) -> list[int]:
@@ -196,8 +196,8 @@ class Observation:
     latest: Annotated[ShownView, governs("CFG-15", "CFG-16", "CFG-17", "CFG-18", "CFG-1")]
     at: Annotated[dict[str, ShownView], governs("CFG-18")]
     """by epoch, in decimal"""
-    checked: Annotated[Checked | None, governs("CFG-10")]
-    policed: Annotated[Policed | None, governs("CFG-12")]
+    checked: Annotated[CheckedValues | None, governs("CFG-10")]
+    policed: Annotated[PolicyRequest | None, governs("CFG-12")]
     elr: Annotated[bool, governs("CFG-14")]
 
 
@@ -356,12 +356,12 @@ def validated(
         if refusal is not None:
             return state, refusal
         everything.pop(record.key, None)
-    state = replace(state, checked=Checked(resource, everything, existing))
+    state = replace(state, checked=CheckedValues(resource, everything, existing))
     if INVALID_VALUE in everything.values():
         return state, Answer("INVALID_CONFIG", "Invalid value.")
     if resource in state.missing and not newly_created:
         return state, Answer("UNKNOWN_TOPIC_OR_PARTITION", f"{resource.name} does not exist.")
-    state = replace(state, policed=Policed(resource, policed))
+    state = replace(state, policed=PolicyRequest(resource, policed))
     return state, Answer("POLICY_VIOLATION", "Forbidden.") if FORBIDDEN in policed.values() else OK
 
 

@@ -34,10 +34,10 @@ def _changes(resource: Sequence[str]) -> list[list[Any]]:
     found: list[list[Any]] = [[MIN_ISR, "SET", "2"], [MIN_ISR, "DELETE", None], [MIN_ISR, "SET", "3"]]
     found += [[UNCLEAN, "SET", "TRUE"], [UNSUPPORTED, "SET", "1"], [MIN_ISR, "APPEND", "2"], [UNCLEAN, "SET", None]]
     if resource[0] == "TOPIC":
-        lists = ("cleanup.policy",)
+        lists = ["cleanup.policy"]
         found += [["retention.ms", "SET", "5"], ["retention.ms", "DELETE", None]]
     else:
-        lists = ("log.cleanup.policy", CORDONED)
+        lists = ["log.cleanup.policy", CORDONED]
         found += [["log.retention.hours", "SET", value] for value in ("2", " -1 ", "x")]
         found += [["log.retention.ms", "SET", "7"], ["log.retention.hours", "DELETE", None]]
         found += [[CORDONED, "SET", value] for value in ("/a , /b", "/b", "/a,/c", " ", "/a")]

@@ -70,7 +70,7 @@ Epoch = Annotated[int, Within(-1, 2**62)]
 UpgradeType = Literal["UNKNOWN", "UPGRADE", "SAFE_DOWNGRADE", "UNSAFE_DOWNGRADE"]
 
 
-class Supported(NamedTuple):
+class SupportedLevels(NamedTuple):
     """The levels of a feature that a node supports."""
 
     feature: str
@@ -104,7 +104,7 @@ class Outcome:
     atomic: Annotated[bool, governs("FEA-4")]
 
 
-class Told(NamedTuple):
+class KraftUpgrade(NamedTuple):
     """What the raft client was told last."""
 
     epoch: LeaderEpoch
@@ -126,7 +126,7 @@ class Levels:
         return dict(self.others).get(feature, 0)
 
 
-Node = tuple[int, tuple[Supported, ...]]
+Node = tuple[int, tuple[SupportedLevels, ...]]
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Features:
 
     node_id: int
     quorum: tuple[int, ...]
-    supported: tuple[Supported, ...]
+    supported: tuple[SupportedLevels, ...]
     present: Levels
     past: tuple[tuple[int, Levels], ...] = ()
     """by rising epochs"""
@@ -148,7 +148,7 @@ class Features:
     kraft: int = 0
     refusal: str | None = None
     """what the raft client says to an upgrade; None: it does it"""
-    told: Told | None = None
+    told: KraftUpgrade | None = None
 
     @property
     def epochs(self) -> list[int]:
@@ -175,14 +175,14 @@ class Observation:
     at: Annotated[dict[str, ShownLevels], governs("FEA-21")]
     """by epoch, in decimal"""
     kraft_version: Annotated[int, governs("FEA-17", "FEA-18")]
-    told: Annotated[Told | None, governs("FEA-17", "FEA-18")]
+    told: Annotated[KraftUpgrade | None, governs("FEA-17", "FEA-18")]
     elr_enabled: Annotated[bool, governs("FEA-24")]
 
 
-def by_default(unstable: bool) -> tuple[Supported, ...]:
+def by_default(unstable: bool) -> tuple[SupportedLevels, ...]:
     """What a node of 4.3.0 supports."""
-    newest = Supported(METADATA, OLDEST, NEWEST if unstable else STABLE)
-    return (*sorted((newest, *(Supported(f, 0, HIGHEST[f]) for f in PRODUCTION))),)
+    newest = SupportedLevels(METADATA, OLDEST, NEWEST if unstable else STABLE)
+    return (*sorted((newest, *(SupportedLevels(f, 0, HIGHEST[f]) for f in PRODUCTION))),)
 
 
 Known = Annotated[int, Within(OLDEST, NEWEST)]
@@ -191,12 +191,12 @@ Known = Annotated[int, Within(OLDEST, NEWEST)]
 def initial(
     node_id: NodeId = 0,
     quorum: Sequence[NodeId] = (0,),
-    supported: Sequence[Supported] = by_default(False),
+    supported: Sequence[SupportedLevels] = by_default(False),
     metadata_version: Known | None = STABLE,
     kraft_version: Annotated[int, Within(0, 1)] = 0,
 ) -> Features:
     """A controller that has replayed the record of its metadata.version, if there is one and it supports it."""
-    own = tuple({feature: Supported(feature, *levels) for feature, *levels in supported}.values())
+    own = tuple({feature: SupportedLevels(feature, *levels) for feature, *levels in supported}.values())
     first = Features(node_id, tuple(quorum), own, Levels(), kraft=kraft_version)
     if metadata_version is None or not _within(own, METADATA, metadata_version):
         return first
@@ -222,12 +222,12 @@ machine = Machine("features", initial, observe)
 
 
 # ---- which levels a node supports ------------------------------------------------------------------------------------
-def _range(supported: Sequence[Supported], feature: str) -> tuple[int, int]:
+def _range(supported: Sequence[SupportedLevels], feature: str) -> tuple[int, int]:
     """From and up to which level; 0 alone for a feature that a node does not know."""
     return next(((s.least, s.most) for s in supported if s.feature == feature), (0, 0))
 
 
-def _within(supported: Sequence[Supported], feature: str, level: int) -> bool:
+def _within(supported: Sequence[SupportedLevels], feature: str, level: int) -> bool:
     least, most = _range(supported, feature)
     return least <= level <= most
 
@@ -236,7 +236,7 @@ def _written(least: int, most: int) -> str:
     return f"{least}" if least == most else f"{least}+" if most == 2**15 - 1 else f"{least}-{most}"
 
 
-def _unsupported(who: str, supported: Sequence[Supported], update: Update) -> str | None:
+def _unsupported(who: str, supported: Sequence[SupportedLevels], update: Update) -> str | None:
     """Why a node does not support that level; None if it does."""
     least, most = _range(supported, update.feature)
     if least <= update.level <= most:
@@ -322,8 +322,8 @@ def downgrade_loses_metadata(current: int, level: int) -> bool:
 
 @states(without=ONE_CALL)
 def metadata_refusal(current: int, update: Update) -> Refusal | None:
-    """FEA-13: metadata.version is refused at a level that 4.3.0 does not know, from 3.3-IV3 (7) to 4.4-IV0 (31),
-    whatever the nodes say that they support. [{MANAGER}, updateMetadataVersion]"""
+    """FEA-13: A metadata.version that 4.3.0 does not know is refused, whatever the nodes say that they support; it knows
+    those from 3.3-IV3 (7) to 4.4-IV0 (31). [{MANAGER}, updateMetadataVersion]"""
     if not OLDEST <= update.level <= NEWEST:
         known = f"Valid versions are from {OLDEST} to {NEWEST}."
         return Refusal(INVALID, f"Invalid metadata.version {update.level}. {known}")
@@ -371,7 +371,7 @@ def kraft_update(
         return state, None if update.level == state.kraft else lower
     if update.level > HIGHEST[KRAFT]:
         return state, _invalid(update, f"Unknown KRaft feature level: {update.level}")
-    asked = replace(state, told=Told(claimed_epoch, update.level, validate_only))
+    asked = replace(state, told=KraftUpgrade(claimed_epoch, update.level, validate_only))
     if state.refusal is not None:
         return asked, Refusal(INVALID, state.refusal)
     done = asked if validate_only else replace(asked, kraft=update.level)
@@ -536,7 +536,7 @@ def replay(state: Features, name: str, level: Level) -> Features | Refused:
 
 # ---- reads -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Finalized:
+class FinalizedFeatures:
     """All finalized features at an epoch."""
 
     features: Annotated[dict[str, int], governs("FEA-22")]
@@ -546,7 +546,7 @@ class Finalized:
 @machine.question("finalizedFeatures")
 @states(without=A_QUESTION)
 @require(lambda state, epoch: state.past_at(epoch) is not None, "FEA-21 the epoch has a snapshot")
-def finalized_features(state: Features, epoch: Epoch) -> Finalized | Refused:
+def finalized_features(state: Features, epoch: Epoch) -> FinalizedFeatures | Refused:
     """`finalizedFeatures` at an epoch.
 
     FEA-1: Until a record says which metadata.version it is, nothing is answered about finalized features, and no update
@@ -559,7 +559,7 @@ def finalized_features(state: Features, epoch: Epoch) -> Finalized | Refused:
     assert levels is not None
     if levels.metadata is None:
         return UNKNOWN_VERSION
-    return Finalized({METADATA: levels.metadata, **dict(levels.others)}, epoch)
+    return FinalizedFeatures({METADATA: levels.metadata, **dict(levels.others)}, epoch)
 
 
 @machine.question("metadataVersionOrThrow", "FEA-1")
@@ -585,7 +585,7 @@ def is_controller_id(state: Features, id: NodeId) -> bool:
 
 @machine.question("defaultSupportedFeatureMap")
 @states(without=A_QUESTION)
-def default_supported_feature_map(unstable: bool) -> list[Supported]:
+def default_supported_feature_map(unstable: bool) -> list[SupportedLevels]:
     """FEA-23: A node of 4.3.0 supports metadata.version from 3.3-IV3 (7) to 4.3-IV0 (30), or to 4.4-IV0 (31) where
     unstable features are enabled, and of each other feature of production all levels from 0 on. [{QUORUM},
     defaultSupportedFeatureMap]"""
@@ -634,7 +634,7 @@ def reset_registry(state: Features, version: Known | None) -> Features:
 
 
 # ---- the other nodes -------------------------------------------------------------------------------------------------
-def _registered(nodes: tuple[Node, ...], id: int, supported: Sequence[Supported] | None) -> tuple[Node, ...]:
+def _registered(nodes: tuple[Node, ...], id: int, supported: Sequence[SupportedLevels] | None) -> tuple[Node, ...]:
     others = {n: s for n, s in nodes if n != id}
     if supported is not None:
         others[id] = tuple({s.feature: s for s in supported}.values())
@@ -642,13 +642,13 @@ def _registered(nodes: tuple[Node, ...], id: int, supported: Sequence[Supported]
 
 
 @machine.environment("brokerRegistered")
-def broker_registered(state: Features, id: NodeId, supported: Sequence[Supported] | None) -> Features:
+def broker_registered(state: Features, id: NodeId, supported: Sequence[SupportedLevels] | None) -> Features:
     """A broker is registered from now on with what it supports, or not at all."""
     return replace(state, brokers=_registered(state.brokers, id, supported))
 
 
 @machine.environment("controllerRegistered")
-def controller_registered(state: Features, id: NodeId, supported: Sequence[Supported] | None) -> Features:
+def controller_registered(state: Features, id: NodeId, supported: Sequence[SupportedLevels] | None) -> Features:
     """A controller is registered from now on with what it supports, or not at all."""
     return replace(state, controllers=_registered(state.controllers, id, supported))
 

@@ -352,7 +352,7 @@ class KraftAmongThem(FeatureControlManager):
 
 
 class UnstableByDefault(Driver):
-    def default_supported_feature_map(self, unstable: bool) -> list[spec.Supported]:
+    def default_supported_feature_map(self, unstable: bool) -> list[spec.SupportedLevels]:
         return super().default_supported_feature_map(True)
 
 
