@@ -322,8 +322,8 @@ def downgrade_loses_metadata(current: int, level: int) -> bool:
 
 @states(without=ONE_CALL)
 def metadata_refusal(current: int, update: Update) -> Refusal | None:
-    """FEA-13: A metadata.version that 4.3.0 does not know is refused, whatever the nodes say that they support; it knows
-    those from 3.3-IV3 (7) to 4.4-IV0 (31). [{MANAGER}, updateMetadataVersion]"""
+    """FEA-13: A metadata.version that 4.3.0 does not know is refused, whatever the nodes say that they support; it
+    knows those from 3.3-IV3 (7) to 4.4-IV0 (31). [{MANAGER}, updateMetadataVersion]"""
     if not OLDEST <= update.level <= NEWEST:
         known = f"Valid versions are from {OLDEST} to {NEWEST}."
         return Refusal(INVALID, f"Invalid metadata.version {update.level}. {known}")
