@@ -545,7 +545,9 @@ def delete_topic_configs(state: Configurations, name: str) -> Configurations:
 @machine.operation("updateFeatures")
 @states()
 @ensure(
-    lambda level, replayed, result: not (level == 1 and replayed) or _safe(result.state.present),
+    lambda level, validate_only, replayed, result: (
+        validate_only or not (level == 1 and replayed) or _safe(result.state.present)
+    ),
     "CFG-14 what is in use has what it needs",
 )
 def update_features(
