@@ -9,10 +9,11 @@ Whoever needs a record's bytes uses this module, `kafkaspec.impl.controller.reco
     decode_record(key, value, ...)      the same as `decode`, of a record with its key, time and headers
     record("TopicRecord", 0, name="t", topicId=id) -> Record    with defaults for all other fields
 
-`Record.fields` has every field of Kafka's newest version by the name in Kafka's JSON (`brokerId`), defaults included: int,
-bool, float, str, bytes, a list, a dict for a structure; a UUID is text, as Kafka prints it. `Record.json()` is what
-Kafka's JSON converters print. What cannot be read or written raises `Unreadable` or `Unwritable`, both `RecordError`,
-with clause, Kafka's exception and byte; nothing else is raised, and no more memory is taken than the bytes warrant.
+`Record.fields` has every field of Kafka's newest version by the name in Kafka's JSON (`brokerId`), defaults included:
+int, bool, float, str, bytes, a list, a dict for a structure; a UUID is text, as Kafka prints it. `Record.json()` is
+what Kafka's JSON converters print. What cannot be read or written raises `Unreadable` or `Unwritable`, both
+`RecordError`, with clause, Kafka's exception and byte; nothing else is raised, and no more memory is taken than the
+bytes warrant.
 The kinds of records are data: `kafkaspec.spec.common.metadata_schemas`.
 
 Each message is compiled once into functions that read and write it.
@@ -86,7 +87,7 @@ class Record:
 
     def json(self) -> dict[str, Any]:
         """As Kafka's JSON converters print it: tagged fields only where they are not the default, bytes in base64."""
-        return _shown(self.fields, self.schema.fields, self.version)
+        return _shown(self.fields, self.schema.fields, max(self.version, 0))
 
 
 def record(name: str, version: int | None = None, **fields: Any) -> Record:
@@ -451,7 +452,7 @@ def _structure(control: bool, type: int, version: int) -> _Structure:
 
 def _compiled(type: int, version: int) -> _Structure:
     """Of a data record. Versions above the highest are alike, and so are those below 0. [MRC-4]"""
-    return _structure(False, type, max(-1, min(version, DATA[type].highest + 1)))
+    return _structure(False, type, max(0, min(version, DATA[type].highest + 1)))
 
 
 # ---- data records ----------------------------------------------------------------------------------------------------

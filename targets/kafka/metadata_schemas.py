@@ -62,7 +62,8 @@ def field(of: dict[str, Any], structures: dict[str, Any]) -> dict[str, Any]:
 
 def message(text: str, type: int | None) -> dict[str, Any]:
     of = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
-    assert of["flexibleVersions"] == "0+" and of["validVersions"].startswith("0"), of["name"]
+    assert of["flexibleVersions"] == "0+", of["name"]
+    assert of["validVersions"].startswith("0"), of["name"]
     structures = {s["name"]: s["fields"] for s in of.get("commonStructs", ())}
     return {
         "name": of["name"],
@@ -101,7 +102,8 @@ def text(of: dict[str, Any]) -> str:
             for m in these
         )
 
-    return f'{{"release": "{of["release"]}",\n"data": [\n{messages(of["data"])}],\n"control": [\n{messages(of["control"])}]}}\n'
+    data, control = messages(of["data"]), messages(of["control"])
+    return f'{{"release": "{of["release"]}",\n"data": [\n{data}],\n"control": [\n{control}]}}\n'
 
 
 if __name__ == "__main__":
