@@ -27,6 +27,10 @@ class Inductive(Logs):
         return s.leader[e] is None or majority({m for m in Voter if s.votes[e][m] == s.leader[e]})
 
     @lemma()
+    def nobody_else_has_a_majority(s, n: Voter, e: Epoch) -> bool:
+        return s.leader[e] is None or s.leader[e] == n or not majority({m for m in Voter if s.votes[e][m] == n})
+
+    @lemma()
     def whoever_leads_was_elected(s, n: Voter) -> bool:
         return s.part[n] != Part.LEADER or s.leader[s.epoch[n]] == n
 
@@ -132,23 +136,25 @@ class Inductive(Logs):
 
 RECORDS = ("records_are_their_leaders", "sent_records_are_their_leaders", "only_leaders_send")
 RISE = ("epochs_rise_along_a_log", "epochs_rise_along_what_is_sent", "an_epoch_begins_where_it_begins")
+ELECTED = ("nobody_else_has_a_majority", "candidates_have_not_led", "only_leaders_send", "nobody_is_ahead_of_its_epoch")
 BEGINS = {
     "candidates_have_what_their_voters_had": (
-        *("candidates_have_what_their_voters_had", "who_had_a_record_has_it", "votes_are_for_who_stood"),
-        *("later_leaders_have_it_or_it_is_lost", "nobody_is_ahead_of_its_epoch", *RECORDS, *RISE),
+        *("candidates_have_what_their_voters_had", "who_had_a_record_has_it", "later_leaders_have_it_or_it_is_lost"),
+        *("records_are_their_leaders", "epochs_rise_along_a_log", "epochs_rise_along_what_is_sent", *ELECTED),
+        "votes_are_for_who_stood",
     ),
     "later_leaders_have_it_or_it_is_lost": (
-        *("later_leaders_have_it_or_it_is_lost", "candidates_have_what_their_voters_had", "acked_is_sent"),
-        *("nobody_is_ahead_of_its_epoch", "only_leaders_send", "an_epoch_begins_where_it_begins"),
-        *("leaders_are_elected", "candidates_have_not_led", "whoever_leads_was_elected"),
+        *("later_leaders_have_it_or_it_is_lost", "candidates_have_what_their_voters_had", "acked_is_sent", *ELECTED),
+        *("an_epoch_begins_where_it_begins", "whoever_leads_was_elected"),
     ),
     "who_had_a_record_has_it": (
-        *("who_had_a_record_has_it", "later_leaders_have_it_or_it_is_lost", "acked_is_sent"),
-        *("nobody_is_ahead_of_its_epoch", *RECORDS, *RISE),
+        *("who_had_a_record_has_it", "later_leaders_have_it_or_it_is_lost", "acked_is_sent", *ELECTED),
+        *("records_are_their_leaders", *RISE),
     ),
+    "sent_records_are_their_leaders": (*RECORDS, *ELECTED, "candidates_have_no_record_of_their_epoch"),
     "leaders_have_what_is_committed": (
         *("leaders_have_what_is_committed", "later_leaders_have_it_or_it_is_lost"),
-        *("a_majority_has_what_is_committed", "only_leaders_send", "nobody_is_ahead_of_its_epoch"),
+        *("a_majority_has_what_is_committed", *ELECTED),
     ),
     "state_machines_have_what_is_committed": (
         *("state_machines_have_what_is_committed", "leaders_have_what_is_committed", *RECORDS, *RISE),
