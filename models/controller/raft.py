@@ -67,7 +67,8 @@ class Logs(Model):
     """Of an epoch: `votes`, who was elected (`leader`), the leader's log as far as it got (`sent`), where the epoch
     `begun` in it, what each voter is known to have (`acked`) and the leader's high watermark (`committed`; 0 while
     unknown). A voter's state machine was given `high` records; `told` is the epoch whose leader said that these are
-    committed."""
+    committed. What the leader of an epoch can commit no more is `lost`: as a later leader is elected, a majority has
+    left that epoch, and was not known to have so many records."""
 
     epoch: dict[Voter, Epoch]
     part: dict[Voter, Part]
@@ -80,7 +81,8 @@ class Logs(Model):
     acked: dict[Epoch, dict[Voter, Length]]
     committed: dict[Epoch, Length]
     told: dict[Voter, Epoch]
-    ghosts = ("told",)
+    lost: dict[Epoch, dict[Length, bool]]
+    ghosts = ("told", "lost")
 
     # ---- what a log says
 
@@ -150,6 +152,13 @@ class Logs(Model):
     def become_leader(s, n: Voter) -> None:
         e = s.epoch[n]
         require(s.part[n] == Part.CANDIDATE, majority({m for m in Voter if s.votes[e][m] == n}), len(s.log[n]) < L)
+        s.next.lost = {
+            d: {
+                c: s.lost[d][c] or (d < e and majority({m for m in Voter if s.epoch[m] > d and s.acked[d][m] < c}))
+                for c in range(L + 1)
+            }
+            for d in range(E + 1)
+        }
         s.next.part[n] = Part.LEADER
         s.next.leader[e] = n
         s.next.begun[e] = len(s.log[n])

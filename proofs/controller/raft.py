@@ -17,18 +17,20 @@ class Inductive(Logs):
         """The voter's log has the last record before c from epoch e."""
         return c > 0 and c <= len(s.log[n]) and s.log[n][c - 1] == e
 
-    @define
-    def lost(s, e: Epoch, c: Length) -> bool:
-        """The leader of e can never commit up to c: a majority has left the epoch without it."""
-        return majority({k for k in Voter if s.epoch[k] > e and s.acked[e][k] < c})
+    @lemma()
+    def lost_without_a_majority(s, e: Epoch, c: Length) -> bool:
+        return not s.lost[e][c] or majority({k for k in Voter if s.epoch[k] > e and s.acked[e][k] < c})
 
     @lemma()
     def leaders_are_elected(s, e: Epoch) -> bool:
         return s.leader[e] is None or majority({m for m in Voter if s.votes[e][m] == s.leader[e]})
 
     @lemma()
-    def nobody_else_has_a_majority(s, n: Voter, e: Epoch) -> bool:
-        return s.leader[e] is None or s.leader[e] == n or not majority({m for m in Voter if s.votes[e][m] == n})
+    def whoever_can_lead_is_the_first(s, n: Voter) -> bool:
+        e = s.epoch[n]
+        return (
+            s.part[n] != Part.CANDIDATE or s.leader[e] is None or not majority({m for m in Voter if s.votes[e][m] == n})
+        )
 
     @lemma()
     def whoever_leads_was_elected(s, n: Voter) -> bool:
@@ -104,7 +106,22 @@ class Inductive(Logs):
     @lemma()
     def who_had_a_record_has_it(s, n: Voter, e: Epoch, c: Length) -> bool:
         """Or it is lost."""
-        return c <= s.begun[e] or s.acked[e][n] < c or s.holds(n, c, e) or s.lost(e, c)
+        return c <= s.begun[e] or s.acked[e][n] < c or s.holds(n, c, e) or s.lost[e][c]
+
+    @lemma()
+    def later_logs_have_it_or_it_is_lost(s, m: Voter, e: Epoch, c: Length) -> bool:
+        """Logs that end with a record of a later epoch."""
+        return s.last_epoch(m) <= e or c <= s.begun[e] or s.holds(m, c, e) or s.lost[e][c]
+
+    @lemma()
+    def a_log_of_the_same_last_epoch_is_as_long(s, m: Voter, n: Voter, i: Length) -> bool:
+        """Or longer, and the same up to there."""
+        return (
+            s.last_epoch(m) != s.last_epoch(n)
+            or len(s.log[m]) < len(s.log[n])
+            or i >= len(s.log[n])
+            or s.log[m][i] == s.log[n][i]
+        )
 
     @lemma()
     def candidates_have_what_their_voters_had(s, m: Voter, n: Voter, e: Epoch, c: Length) -> bool:
@@ -115,13 +132,13 @@ class Inductive(Logs):
             or c <= s.begun[e]
             or s.acked[e][n] < c
             or s.holds(m, c, e)
-            or s.lost(e, c)
+            or s.lost[e][c]
         )
 
     @lemma()
     def later_leaders_have_it_or_it_is_lost(s, e: Epoch, d: Epoch, c: Length) -> bool:
         """Whatever the leader of e may yet commit."""
-        return d <= e or s.leader[d] is None or c <= s.begun[e] or s.has(e, c, d) or s.lost(e, c)
+        return d <= e or s.leader[d] is None or c <= s.begun[e] or s.has(e, c, d) or s.lost[e][c]
 
     @lemma()
     def state_machines_have_what_is_committed(s, n: Voter, i: Length) -> bool:
@@ -136,25 +153,30 @@ class Inductive(Logs):
 
 RECORDS = ("records_are_their_leaders", "sent_records_are_their_leaders", "only_leaders_send")
 RISE = ("epochs_rise_along_a_log", "epochs_rise_along_what_is_sent", "an_epoch_begins_where_it_begins")
-ELECTED = ("nobody_else_has_a_majority", "candidates_have_not_led", "only_leaders_send", "nobody_is_ahead_of_its_epoch")
+ELECTED = ("whoever_can_lead_is_the_first", "only_leaders_send", "nobody_is_ahead_of_its_epoch")
 BEGINS = {
     "candidates_have_what_their_voters_had": (
-        *("candidates_have_what_their_voters_had", "who_had_a_record_has_it", "later_leaders_have_it_or_it_is_lost"),
-        *("records_are_their_leaders", "epochs_rise_along_a_log", "epochs_rise_along_what_is_sent", *ELECTED),
-        "votes_are_for_who_stood",
+        *("candidates_have_what_their_voters_had", "who_had_a_record_has_it", "later_logs_have_it_or_it_is_lost"),
+        *("a_log_of_the_same_last_epoch_is_as_long", "epochs_rise_along_a_log", *ELECTED),
     ),
     "later_leaders_have_it_or_it_is_lost": (
         *("later_leaders_have_it_or_it_is_lost", "candidates_have_what_their_voters_had", "acked_is_sent", *ELECTED),
-        *("an_epoch_begins_where_it_begins", "whoever_leads_was_elected"),
+    ),
+    "later_logs_have_it_or_it_is_lost": (
+        *("later_logs_have_it_or_it_is_lost", "candidates_have_what_their_voters_had", "acked_is_sent", *ELECTED),
+        *("epochs_rise_along_a_log", "later_leaders_have_it_or_it_is_lost"),
     ),
     "who_had_a_record_has_it": (
         *("who_had_a_record_has_it", "later_leaders_have_it_or_it_is_lost", "acked_is_sent", *ELECTED),
         *("records_are_their_leaders", *RISE),
     ),
     "sent_records_are_their_leaders": (*RECORDS, *ELECTED, "candidates_have_no_record_of_their_epoch"),
+    "a_log_of_the_same_last_epoch_is_as_long": (
+        *("a_log_of_the_same_last_epoch_is_as_long", *RECORDS, "whoever_can_lead_is_the_first"),
+    ),
     "leaders_have_what_is_committed": (
         *("leaders_have_what_is_committed", "later_leaders_have_it_or_it_is_lost"),
-        *("a_majority_has_what_is_committed", *ELECTED),
+        *("lost_without_a_majority", "a_majority_has_what_is_committed", *ELECTED),
     ),
     "state_machines_have_what_is_committed": (
         *("state_machines_have_what_is_committed", "leaders_have_what_is_committed", *RECORDS, *RISE),
