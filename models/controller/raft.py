@@ -761,5 +761,17 @@ AS_KAFKA = {"ONE_AT_A_TIME": True, "OWN_EPOCH_FIRST": True}
 """What KIP-853 says."""
 
 MODELS = [
-    Expectation(Logs, sizes={"Voter": 3, "E": 2, "L": 2}, distinct=1, generated=1, depth=1, deadlock=True),
+    Expectation(
+        Logs, sizes={"Voter": 3, "E": 2, "L": 2}, distinct=1_216_978, generated=3_152_086, depth=28, deadlock=True
+    ),
+    Expectation(Elections, sizes={"Voter": 3, "E": 3}, distinct=384_067, generated=2_064_909, depth=36, deadlock=True),
+    Expectation(
+        VoterChanges,
+        sizes={"Voter": 4, "E": 3, "L": 4, **AS_KAFKA},
+        distinct=529_562,
+        generated=1_698_664,
+        depth=24,
+        symmetry=("Voter",),
+        deadlock=True,
+    ),
 ]

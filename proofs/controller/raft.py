@@ -62,6 +62,10 @@ class Inductive(Logs):
         return s.part[n] != Part.LEADER or (len(q) == len(s.log[n]) and (i >= len(q) or q[i] == s.log[n][i]))
 
     @lemma()
+    def candidates_have_an_epoch(s, n: Voter) -> bool:
+        return s.part[n] == Part.VOTER or s.epoch[n] > 0
+
+    @lemma()
     def candidates_have_no_record_of_their_epoch(s, n: Voter, i: Length) -> bool:
         return s.part[n] != Part.CANDIDATE or i >= len(s.log[n]) or s.log[n][i] < s.epoch[n]
 
