@@ -1159,3 +1159,11 @@ def test_without_one_of_the_rules_a_committed_record_may_be_lost(flag: str) -> N
         "in_sync_replicas_have_what_is_replicated",
         "the_leader_counts_with_all_in_sync",
     )
+
+
+def test_more_followers_than_a_configuration_may_have_are_refused() -> None:
+    """Before any is made: a recording may ask for 2^31."""
+    with pytest.raises(ValueError, match="followers: 6 is not 0 to 5"):
+        spec.initial(followers=6)
+    with pytest.raises(ValueError, match="followers: -1 "):
+        spec.initial(followers=-1)

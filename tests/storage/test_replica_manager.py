@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Outside
 from kafkaspec.explore.engine import explore
 from kafkaspec.impl.storage.replica_manager_driver import Driver
@@ -16,6 +17,7 @@ from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.replica_manager import AS_IN_KAFKA, Waits
 from kafkaspec.spec.storage import replica_manager as spec
 from kafkaspec.spec.storage.replica_manager_parts.state import RECORD_BYTES, HostedPartition, Manager
+from kafkaspec.spec.storage.replica_manager_parts.waits import Outcome
 
 LAG = 30_000
 BOTH = (1, 2)
@@ -669,3 +671,11 @@ def test_without_a_second_look_a_request_is_forgotten() -> None:
 @pytest.mark.clause("RMG-26")
 def test_who_does_not_look_whether_it_is_completed_answers_twice() -> None:
     assert broken(COMPLETED=False)[0] in ("nobody_is_answered_twice", "an_answer_stays")
+
+
+@pytest.mark.clause("RMG-26")
+def test_a_number_of_requests_is_not_counted_out() -> None:
+    """A state that another call could not have left is told from a right one at once, whatever its number is."""
+    state = spec.initial()
+    assert spec.once(state, spec.answered(Outcome(state)))
+    assert not spec.once(state, spec.answered(Outcome(replace(state, requests=2**60))))
