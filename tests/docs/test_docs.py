@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import posixpath
 import re
 import shlex
 import subprocess
@@ -148,6 +150,18 @@ def test_a_page_has_prose_and_directives_and_nothing_that_is_generated(page: Pat
         link = re.match(r"\[[^\]]+\]\(([^)]+)\)", m[0])
         assert link is not None, f"nothing to see without a build: {m[0]}"
         assert (page.parent / link[1]).exists(), m[0]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
+def test_a_link_of_a_page_leads_to_a_page_of_the_site(page: Path, generate: ModuleType) -> None:
+    """What is outside of docs/ is no page, and a strict build refuses it: a source file is source/FILE.html there."""
+    text = generate.DIRECTIVE.sub("", re.sub(r"`[^`\n]*`|```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL))
+    links = set(re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text))
+    paths = {x: posixpath.normpath(posixpath.join(page.parent.relative_to(DOCS).as_posix(), x)) for x in links}
+    there = {*generate.pages(), *(f"source/{x}.html" for x in importlib.import_module("sources").of_links(text))}
+    assert [
+        x for x, path in paths.items() if path not in there and not (path[:2] != ".." and (DOCS / path).exists())
+    ] == []
 
 
 def test_every_generator_is_used_and_an_unknown_one_is_an_error(generate: ModuleType) -> None:
