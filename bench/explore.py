@@ -4,6 +4,7 @@ python bench/explore.py cleaner --threads 2
 python bench/explore.py repl --words 2            states laid out in two words
 python bench/explore.py repl --fingerprint        a fingerprint of the state in the table
 python bench/explore.py cleaner --walk 100000000
+python bench/explore.py released                  the largest size of replication that was published
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from kafkaspec.explore.layout import WORD, Layout
 from kafkaspec.explore.program import EXACT_WORDS, Program
 from kafkaspec.explore.walk import walk
 from kafkaspec.language import load
+from kafkaspec.models.storage.replication import KIP_320
 
 ANCHORS = {
-    "cleaner": ("cleaner_anchor", "CleanerAnchor", {"Partition": 5, "Thread": 2, "N": 3, "D": 1}),
-    "repl": ("replication_anchor", "Replication", {"Replica": 3, "L": 3, "E": 3, "FENCED": True}),
+    "cleaner": ("examples.cleaner_anchor", "CleanerAnchor", {"Partition": 5, "Thread": 2, "N": 3, "D": 1}),
+    "repl": ("examples.replication_anchor", "Replication", {"Replica": 3, "L": 3, "E": 3, "FENCED": True}),
+    "released": ("storage.replication", "Released", {"Replica": 3, "L": 2, "R": 2, "E": 3, **KIP_320}),
 }
 
 
@@ -36,7 +39,7 @@ def main() -> None:
     parser.add_argument("--schedule", default="uniform")
     options = parser.parse_args()
     module, name, sizes = ANCHORS[options.anchor]
-    model = load(getattr(importlib.import_module(f"kafkaspec.models.examples.{module}"), name))
+    model = load(getattr(importlib.import_module(f"kafkaspec.models.{module}"), name))
     sizes = {**sizes, **options.sizes}
     if options.walk:
         w = walk(model, sizes, seed=options.seed, steps=options.walk, schedule=options.schedule)

@@ -1,4 +1,4 @@
-"""Seeds of the simulated cluster in one process, on one core: `python bench/simulate.py 100`.
+"""Seeds of a simulated cluster in one process, on one core: `python bench/simulate.py replication 100`.
 
 Every step is judged, as by the command; `--unwatched` leaves the monitors out, to say what they cost. Prints JSON:
 `seeds`, `steps` (events that a node handled, crashes and faults), `records` (that were committed), `seconds`,
@@ -13,19 +13,23 @@ import resource
 import time
 from dataclasses import replace
 
-from kafkaspec.impl.storage.replication_simulation import SCENARIO
+from kafkaspec.impl.storage import last_stable_simulation, replication_simulation
 from kafkaspec.simulate import RandomChoices, run
 from kafkaspec.simulate.choices import SCHEDULES
+
+CLUSTERS = {"replication": replication_simulation.SCENARIO, "last_stable": last_stable_simulation.SCENARIO}
 
 
 def main() -> None:
     """Run that number of seeds; none may break a rule."""
     p = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    p.add_argument("cluster", choices=CLUSTERS)
     p.add_argument("seeds", type=int)
     p.add_argument("--schedule", choices=SCHEDULES, default="mixed")
     p.add_argument("--unwatched", action="store_true")
     o = p.parse_args()
-    scenario = replace(SCENARIO, monitors=list) if o.unwatched else SCENARIO
+    whole = CLUSTERS[o.cluster]
+    scenario = replace(whole, monitors=list) if o.unwatched else whole
     run(scenario, RandomChoices(scenario, 0, o.schedule))  # what is imported late
     began, cpu = time.perf_counter(), time.process_time()
     steps = records = 0

@@ -1,4 +1,4 @@
-"""How many seeds each planted fault of the simulated clusters takes, by schedule: `python bench/simulate_faults.py 20`.
+"""How many seeds each planted fault of the simulated clusters takes, by schedule: `python -m bench.simulate_faults 20`.
 
 Prints a line of JSON for each fault and schedule: `fault`, `schedule`, `seeds` (run until one finds it, that one
 included; null if none of the first N does), `steps` (made in them). Nothing in it depends on the machine.

@@ -65,15 +65,21 @@ def tlc_jar() -> Path | None:
     return Path(jar).resolve() if jar and Path(jar).is_file() and shutil.which("java") else None
 
 
-def tlc(module: str, configuration: str, workers: int = 2) -> tuple[Process, int, int]:
+def tlc(module: str, configuration: str) -> tuple[Process, int, int]:
     """TLC on one of the anchors: the process, states generated, distinct states."""
+    return tlc_on((ANCHORS / f"{module}.tla").read_text("utf-8"), (ANCHORS / f"{configuration}.cfg").read_text("utf-8"))
+
+
+def tlc_on(module: str, configuration: str) -> tuple[Process, int, int]:
+    """TLC, with two workers, on these texts."""
     jar = tlc_jar()
     assert jar is not None
+    (name,) = re.findall(r"^-+ MODULE (\w+)", module)
     with tempfile.TemporaryDirectory() as folder:
-        for f in (f"{module}.tla", f"{configuration}.cfg"):
-            shutil.copy(ANCHORS / f, folder)
-        command = ["java", "-XX:+UseParallelGC", "-cp", str(jar), "tlc2.TLC", "-workers", str(workers)]
-        p = run([*command, "-config", f"{configuration}.cfg", f"{module}.tla"], Path(folder))
+        (Path(folder) / f"{name}.tla").write_text(module, "utf-8")
+        (Path(folder) / f"{name}.cfg").write_text(configuration, "utf-8")
+        command = ["java", "-XX:+UseParallelGC", "-cp", str(jar), "tlc2.TLC", "-workers", "2"]
+        p = run([*command, "-config", f"{name}.cfg", f"{name}.tla"], Path(folder))
     distinct = number(r"^\d+ states generated, (\d+) distinct states found", p.output)
     return p, number(r"^(\d+) states generated", p.output), distinct
 

@@ -8,7 +8,7 @@ coordinator decided, and how many records its producer knew of then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -24,7 +24,7 @@ from kafkaspec.impl.storage.last_stable_parts.coordinator import EMPTY, Coordina
 from kafkaspec.impl.storage.last_stable_parts.messages import (
     INVALID_PRODUCER_EPOCH,
 )
-from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
+from kafkaspec.impl.storage.log import LogConfig
 from kafkaspec.impl.storage.replication_parts.broker import Broker, Config
 from kafkaspec.impl.storage.replication_parts.clients import Producer
 from kafkaspec.impl.storage.replication_parts.controller import Controller
@@ -36,9 +36,10 @@ from kafkaspec.impl.storage.replication_simulation import (
     LOG,
     SESSION_MS,
     Watch,
+    contents,
     is_routine,
 )
-from kafkaspec.impl.storage.segment import Header, headers
+from kafkaspec.impl.storage.segment import Header
 from kafkaspec.simulate.scenario import Clock, Message, Node, Scenario, Step, Violation
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage.last_stable_parts.observer import (
@@ -50,17 +51,6 @@ PRODUCERS = {"p1": "a", "p2": "a", "p3": "b"}
 """transactional ids: two producers have one, and fence each other off"""
 PLAIN_PRODUCER, PLAIN_ID = "q", 1000
 FROM_LEADER, FROM_ALL = "c", "f"
-
-
-def records_of(h: Header, data: bytes) -> list[Record]:
-    """The records of a batch of a segment's file."""
-    if h.attributes & CONTROL:
-        kind = "commit" if is_commit(data, h) else "abort"
-        return [Record(h.leader_epoch, h.producer_id, -1, h.producer_epoch, kind)]
-    kind = "transactional" if h.attributes & TRANSACTIONAL else "plain"
-    return [
-        Record(h.leader_epoch, h.producer_id, h.base_sequence + n, h.producer_epoch, kind) for n in range(h.records)
-    ]
 
 
 class TransactionWatch(Watch):
@@ -80,12 +70,12 @@ class TransactionWatch(Watch):
     def watching(self) -> TransactionObserver:
         return TransactionObserver(BROKERS)
 
-    def logged(self, log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[Sequence[Any]]:
-        for b in log.bases:
-            if b >= base:
-                data = log.segments[b].data()
-                for h in headers(data, position if b == base else 0):
-                    yield records_of(h, data)
+    def records_of(self, h: Header, data: bytes) -> list[Record]:
+        epochs, of = (h.leader_epoch, h.producer_epoch), contents(h, data)
+        if h.attributes & CONTROL:
+            return [Record(h.producer_id, -1, *epochs, "commit" if is_commit(data, h) else "abort", of)]
+        kind = "transactional" if h.attributes & TRANSACTIONAL else "plain"
+        return [Record(h.producer_id, h.base_sequence + n, *epochs, kind, of) for n in range(h.records)]
 
     def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
         event = step.event
@@ -114,17 +104,18 @@ class TransactionWatch(Watch):
     def _consumer(self, name: str, consumer: Any) -> Violation | None:
         if consumer.position == consumer.began:
             return None
-        handed = [(h.base_offset + n, record) for h in consumer.fresh for n, record in enumerate(records_of(h, b""))]
+        handed = [
+            (h.base_offset + n, record)
+            for h, data in consumer.fresh
+            for n, record in enumerate(self.records_of(h, data))
+        ]
         return self.observer.moves(name, consumer.position, handed)
 
-    def _producer(self, producer: Any, body: ProduceResponse) -> Violation | None:
-        if isinstance(producer, Producer):
-            sent = producer.producer_id, 0, body.base_sequence, producer.counts[body.base_sequence]
-        else:
-            sent = producer.sent[body.correlation]
-        producer_id, epoch, first, count = sent
-        wanted = [Record(-1, producer_id, first + n, epoch, "") for n in range(count)]
-        return self.observer.acknowledged(body.base_offset, wanted)
+    def sent(self, producer: Any, body: ProduceResponse) -> bytes:
+        found: bytes = (
+            super().sent(producer, body) if producer.name == PLAIN_PRODUCER else producer.sent[body.correlation]
+        )
+        return found
 
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         found = super().settled(nodes) or self.observer.unended()

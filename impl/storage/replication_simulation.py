@@ -7,13 +7,16 @@ files of the replicas are compared by the rules for replicas at rest.
 
 from __future__ import annotations
 
+import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from random import Random
 from typing import Any
 
 from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
+from kafkaspec.impl.storage.batch import MAGIC_AT
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.replication_parts.broker import Broker, Config
 from kafkaspec.impl.storage.replication_parts.clients import Consumer, Producer
@@ -48,14 +51,18 @@ LOG = LogConfig(segment_bytes=800, flush_messages=1, index_interval_bytes=300, s
 """Every append is flushed before it counts: in-sync replicas alone do not hold when the power fails everywhere."""
 
 
-def records_of(h: Header) -> list[Record]:
-    return [Record(h.leader_epoch, h.producer_id, h.base_sequence + n) for n in range(h.records)]
+def contents(h: Header, data: bytes) -> int:
+    """A checksum, which nobody wrote, of a batch's bytes but for what a leader puts in: the base offset and its
+    epoch."""
+    return zlib.crc32(data[h.position + MAGIC_AT : h.position + h.size])
 
 
-def batches_of(log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[Header]:
-    """What the files of a log have, from a position of a segment on."""
+def batches_of(log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[tuple[Header, bytes]]:
+    """What the files of a log have, from a position of a segment on: each batch, and the bytes that it stands in."""
     for b in log.bases[bisect_left(log.bases, base) :]:
-        yield from headers(log.segments[b].data(), position if b == base else 0)
+        data = log.segments[b].data()
+        for h in headers(data, position if b == base else 0):
+            yield h, data
 
 
 class Watch:
@@ -80,7 +87,12 @@ class Watch:
 
     def logged(self, log: UnifiedLog, base: int = 0, position: int = 0) -> Iterator[Sequence[Any]]:
         """The records of each batch of a log, from a position of a segment on."""
-        return map(records_of, batches_of(log, base, position))
+        return starmap(self.records_of, batches_of(log, base, position))
+
+    def records_of(self, h: Header, data: bytes) -> Sequence[Any]:
+        """The records of a batch that stands in these bytes."""
+        of = contents(h, data)
+        return [Record(h.leader_epoch, h.producer_id, h.base_sequence + n, of) for n in range(h.records)]
 
     def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
         name, event = step.node, step.event
@@ -160,17 +172,22 @@ class Watch:
             consumer.told = None
             if found is not None:
                 return found
-        for h in consumer.fresh:
-            for n, record in enumerate(records_of(h)):
+        for h, data in consumer.fresh:
+            for n, record in enumerate(self.records_of(h, data)):
                 found = self.observer.reads(name, h.base_offset + n, record)
                 if found is not None:
                     return found
         return None
 
     def _producer(self, producer: Any, body: ProduceResponse) -> Violation | None:
-        count = producer.counts[body.base_sequence]
-        wanted = [Record(-1, producer.producer_id, body.base_sequence + n) for n in range(count)]
+        sent = self.sent(producer, body)
+        wanted = [record for h in headers(sent) for record in self.records_of(h, sent)]
         return self.observer.acknowledged(body.base_offset, wanted)
+
+    def sent(self, producer: Any, body: ProduceResponse) -> bytes:
+        """The batch that this answers."""
+        found: bytes = producer.batches[body.base_sequence].records
+        return found
 
     def counts(self) -> Mapping[str, int]:
         return self.observer.counted | {"segments rolled": self.rolls}
@@ -221,7 +238,7 @@ def _at_rest(broker: Broker) -> replicas.Replica:
             h.magic,
             tuple(replicas.Record(h.base_offset + n, h.crc) for n in range(h.records)),
         )
-        for h in batches_of(broker.log)
+        for h, _ in batches_of(broker.log)
     )
     return replicas.Replica(batches, broker.log.log_end, high_watermark=broker.log.high_watermark.offset)
 

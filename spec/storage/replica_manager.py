@@ -376,8 +376,9 @@ def append_records(
     INVALID_REQUIRED_ACKS. [{MANAGER}, appendRecords]
 
     RMG-5: Each partition of a produce request is answered for itself: its record is appended (HWM-27, HWM-28), and it
-    has the record's offset and the log start; or it has an error and the offset -1, and the log start is told with
-    NOT_ENOUGH_REPLICAS alone. [{MANAGER}, appendToLocalLog]
+    has the record's offset and the log start; or it has an error and the offset -1. Of the errors that there are here
+    NOT_ENOUGH_REPLICAS alone tells the log start: it is not among those that a broker expects, nor is one of a record
+    that is not valid. [{MANAGER}, appendToLocalLog]
 
     RMG-6: A produce request waits if and only if its acks are -1 and a record was appended; then the partitions without
     an error wait for their high watermarks. Any other is answered at once. [{MANAGER}, delayedProduceRequestRequired]

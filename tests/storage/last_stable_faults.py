@@ -16,7 +16,8 @@ from kafkaspec.impl.storage.replication_parts.messages import FetchRequest, Fetc
 from kafkaspec.impl.storage.replication_simulation import AT_REST
 from kafkaspec.simulate.choices import Schedule
 from kafkaspec.spec.storage.last_stable_parts.observer import DECIDED
-from tests.storage.replication_faults import Fault
+from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED
+from tests.storage.replication_faults import Fault, other_values
 
 
 # ---- logs
@@ -134,6 +135,13 @@ class DoesNotVerify(TransactionalBroker):
         return error
 
 
+class StoresOtherValues(TransactionalBroker):
+    """A leader appends other values than it was sent."""
+
+    def produce(self, source: str, body: ProduceRequest) -> str:
+        return super().produce(source, body._replace(records=other_values(body.records)))
+
+
 class FollowersTellNoAborted(TransactionalBroker):
     """A follower does not tell of aborted transactions: LSO-12. (KIP-392)"""
 
@@ -212,6 +220,7 @@ FAULTS = {
         _of("answers_markers_at_once", "mixed", 0, DECIDED, broker=AnswersMarkersAtOnce),
         _of("takes_stale_batches", "mixed", 0, "PSM-6", broker=TakesStaleBatches),
         _of("does_not_verify", "mixed", 0, "PSM-6", broker=DoesNotVerify),
+        _of("stores_other_values", "mixed", 0, ACKNOWLEDGED, broker=StoresOtherValues),
         _of("followers_tell_no_aborted", "mixed", 0, "LSO-11", broker=FollowersTellNoAborted),
         _of("fences_nobody", "mixed", 0, "PSM-6", coordinator=FencesNobody),
         _of("writes_markers_once", "mixed", 0, AT_REST, coordinator=WritesMarkersOnce),

@@ -3,9 +3,11 @@ with a ticket or a KIP were Kafka's."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kafkaspec.impl.common.disk import SimulatedDisk
+from kafkaspec.impl.storage.batch import MAGIC_AT, Batch, Encoder
 from kafkaspec.impl.storage.log import LogConfig
 from kafkaspec.impl.storage.replication_parts.broker import FETCH_MS, Broker, Follower
 from kafkaspec.impl.storage.replication_parts.clients import Consumer, Producer
@@ -17,12 +19,14 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     FetchRequest,
     FetchResponse,
     PartitionRecord,
+    ProduceRequest,
 )
 from kafkaspec.impl.storage.replication_simulation import AT_REST, FENCED, LOG, cluster
 from kafkaspec.impl.storage.segment import headers
 from kafkaspec.simulate.choices import Schedule
 from kafkaspec.simulate.scenario import Scenario, SetTimer
 from kafkaspec.simulate.world import NODE_FAILED
+from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, ONCE
 
 
@@ -180,8 +184,9 @@ class CountsAgain(Producer):
     def go_on(self) -> None:
         if self.waiting and self.sent and self.waiting[0].base_sequence + self.waiting[0].count == self.sequence:
             again = self.waiting[0]
+            self.batches[again.base_sequence] = replace(again)
             again.base_sequence, again.records = self.sequence, self.encoded(self.sequence, again.count)
-            self.counts[self.sequence] = again.count
+            self.batches[self.sequence] = again
             self.sequence += again.count
         super().go_on()
 
@@ -192,6 +197,46 @@ class ReadsTwice(Consumer):
     def look_for_leader(self) -> None:
         super().look_for_leader()
         self.position = 0
+
+
+# ---- values
+def other_values(records: bytes) -> bytes:
+    """The same batches with other values, and the checksums of these."""
+    out = bytearray(records)
+    for h in headers(records):
+        end = h.position + h.size
+        if not h.attributes & CONTROL:
+            batch = Encoder(
+                producer_id=h.producer_id,
+                producer_epoch=h.producer_epoch,
+                base_sequence=h.base_sequence,
+                transactional=bool(h.attributes & TRANSACTIONAL),
+            )
+            for r in Batch(records[h.position : end], h.position).records():
+                batch.append(r.timestamp, r.key, bytes(b ^ 1 for b in r.value or b""))
+            out[h.position + MAGIC_AT : end] = batch.finish()[MAGIC_AT:]
+    return bytes(out)
+
+
+class StoresOtherValues(Broker):
+    """A leader appends other values than it was sent."""
+
+    def produce(self, source: str, body: ProduceRequest) -> str:
+        return super().produce(source, body._replace(records=other_values(body.records)))
+
+
+class CopiesOtherValues(Broker):
+    """A follower appends other values than it fetched: RPN-15."""
+
+    def append(self, body: FetchResponse) -> None:
+        super().append(body._replace(records=other_values(body.records)))
+
+
+class ReadsOtherValues(Consumer):
+    """It takes other values from what it fetched."""
+
+    def take(self, source: str, body: Any) -> None:
+        super().take(source, body._replace(records=other_values(body.records)) if type(body) is FetchResponse else body)
 
 
 # ---- disks
@@ -247,6 +292,9 @@ FAULTS = {
         _of("reads_twice", "mixed", 0, "RPN-12", consumer=ReadsTwice),
         _of("lying_disk", "mixed", 0, "RPN-14", disk=LyingDisk),
         _of("unflushed", "mixed", 0, "RPN-14", log=UNFLUSHED),
+        _of("stores_other_values", "mixed", 0, ACKNOWLEDGED, broker=StoresOtherValues),
+        _of("copies_other_values", "mixed", 0, "RPN-14", broker=CopiesOtherValues),
+        _of("reads_other_values", "mixed", 0, "RPN-12", consumer=ReadsOtherValues),
         _of("leaves_truncations_to_chance", "priority", 145, AT_REST, broker=LeavesTruncationsToChance),
     )
 }

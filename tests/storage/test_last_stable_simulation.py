@@ -84,11 +84,11 @@ def test_a_failure_is_made_small_and_survived() -> None:
 
 # ---- who watches, with values
 def data(sequence: int, epoch: int = 0, producer: int = 1) -> Record:
-    return Record(1, producer, sequence, epoch, "transactional")
+    return Record(producer, sequence, 1, epoch, "transactional", 0)
 
 
 def ends(kind: str, epoch: int, producer: int = 1) -> Record:
-    return Record(1, producer, -1, epoch, kind)
+    return Record(producer, -1, 1, epoch, kind, 0)
 
 
 def watched(*log: Record, **decisions: bool) -> TransactionObserver:
@@ -129,7 +129,7 @@ def test_epochs_fence_off() -> None:
 
 
 def test_what_is_open_is_not_stable() -> None:
-    o = watched(data(0), Record(1, 9, 0, 0, "plain"), data(0, 0, 2))
+    o = watched(data(0), Record(9, 0, 1, 0, "plain", 0), data(0, 0, 2))
     assert o.is_stable("r1", 0, 3) is None
     assert rule(o.is_stable("r1", 1, 3)) == "LSO-2"
     assert rule(o.is_stable("r1", 1, 0)) == "LSO-1"

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from kafkaspec.impl.storage.replication_parts.broker import MOST_REQUESTS, Broker
+from kafkaspec.impl.storage.replication_parts.clients import MOST_RECORDS, Producer
 from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, FENCED, SCENARIO, Watch, cluster
 from kafkaspec.simulate import Choices, RandomChoices, Run, run, shrunk
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import Schedule
+from kafkaspec.simulate.scenario import Ask, Violation
 from kafkaspec.simulate.world import NODE_FAILED
 from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, COUNTED, ONCE, Observer, Record
 from tests.storage.replication_faults import FAULTS, Fault
@@ -172,7 +174,7 @@ def test_an_answer_of_an_earlier_life_is_none() -> None:
 
 
 # ---- who watches, with values
-A, B, C = Record(1, 7, 0), Record(1, 7, 1), Record(2, 8, 0)
+A, B, C = Record(1, 7, 0, 0), Record(1, 7, 1, 0), Record(2, 8, 0, 0)
 
 
 def watched(*logs: list[Record], leads: int = 1) -> Observer:
@@ -249,6 +251,36 @@ def test_what_is_acknowledged_and_read_is_committed() -> None:
     assert rule(o.reads("c", 0, A)) == "RPN-12"
     assert rule(o.reads("d", 0, B)) == "RPN-12"
     assert rule(o.reads("c", 1, B)) == "RPN-12"
+
+
+def test_a_record_has_its_contents() -> None:
+    """A and another value under its number: nobody may have that one, acknowledge it, or read it."""
+    other = A._replace(contents=0xBAD)
+    o = watched([A], [A])
+    assert o.shows("r1", 1) is None
+    assert o.acknowledged(0, [other]) == Violation(
+        "what is acknowledged is committed",
+        "record 0 of producer 7 at offset 0, where it is committed with other contents",
+    )
+    assert o.reads("c", 0, other) == Violation(
+        "RPN-12",
+        "c reads at offset 0 record 0 of producer 7, epoch 1, contents 00000bad; record 0 of producer 7, epoch 1, "
+        "contents 00000000 is committed there",
+    )
+    found = watched([A], [other]).shows("r1", 1)
+    assert found is not None
+    assert found.rule == "RPN-14"
+    assert "contents 00000bad" in found.what
+
+
+def test_a_producer_is_asked_for_a_batch_or_for_nothing() -> None:
+    """A file to replay may ask for any number of records."""
+    asked = Producer("p1", BROKERS, lambda: 0, 1)
+    for count in (2**62, MOST_RECORDS + 1, 0, -1):
+        asked.handle(Ask(["produce", count]))
+    assert asked.waiting == []
+    asked.handle(Ask(["produce", MOST_RECORDS]))
+    assert [b.count for b in asked.waiting] == [MOST_RECORDS]
 
 
 def test_a_consumer_is_told_no_lower_high_watermark_in_an_epoch() -> None:

@@ -648,7 +648,7 @@ def compared(log: Path) -> Rebuilt:
     return min(both, key=lambda r: (r.wrong != "", r.resets, r.closes))
 
 
-DISTURBED = {"cluster-faults": 3}
+DISTURBED = {"cluster-faults": 3, "cluster-kills": 3}
 """How many faults a broker of a recording met while it wrote one segment, where it is more than one."""
 
 

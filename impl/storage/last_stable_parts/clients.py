@@ -19,7 +19,7 @@ from kafkaspec.impl.storage.last_stable_parts.messages import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from kafkaspec.impl.storage.replication_parts.clients import POLL_MS, Client
+from kafkaspec.impl.storage.replication_parts.clients import MOST_RECORDS, POLL_MS, Client
 from kafkaspec.impl.storage.replication_parts.messages import (
     NOBODY,
     NONE,
@@ -51,8 +51,8 @@ class TransactionalProducer(Client):
         """of the batch that is under way"""
         self.correlation = 0
         self.request: Any = None
-        self.sent: dict[int, tuple[int, int, int, int]] = {}
-        """by correlation, of each batch: producer id, epoch, first sequence, records"""
+        self.sent: dict[int, bytes] = {}
+        """each batch, by its correlation"""
 
     @property
     def waiting(self) -> Sequence[Any]:
@@ -60,7 +60,7 @@ class TransactionalProducer(Client):
 
     def do(self, what: Any) -> None:
         match what:
-            case ["produce", int(count)] if count > 0:
+            case ["produce", int(count)] if 0 < count <= MOST_RECORDS:
                 self.todo.append(what)
             case ["end", bool()]:
                 self.todo.append(what)
@@ -85,8 +85,8 @@ class TransactionalProducer(Client):
                     )
                     for n in range(count):
                         out.append(self.clock(), None, b"%d:%d:%d" % (self.producer_id, self.epoch, self.sequence + n))
-                    self.sent[self.correlation] = self.producer_id, self.epoch, self.sequence, count
-                    self.request = ProduceRequest(-1, self.sequence, bytes(out.finish()), self.correlation)
+                    batch = self.sent[self.correlation] = bytes(out.finish())
+                    self.request = ProduceRequest(-1, self.sequence, batch, self.correlation)
                 case ["end", committed]:
                     self.request = EndTxnRequest(self.correlation, self.producer_id, self.epoch, committed)
             self.send()
@@ -142,8 +142,8 @@ class CommittedConsumer(Client):
         self.turn = 0
         self.began = 0
         """where it was before the last step"""
-        self.fresh: list[Header] = []
-        """the batches that it handed out in the last step"""
+        self.fresh: list[tuple[Header, bytes]] = []
+        """the batches that it handed out in the last step, each with the bytes that it stands in"""
 
     def handle(self, event: Any) -> Any:
         self.fresh, self.began = [], self.position
@@ -186,7 +186,7 @@ class CommittedConsumer(Client):
             elif h.last_offset >= self.position and not (
                 h.attributes & TRANSACTIONAL and self.is_dropped(h.producer_id, dropped)
             ):
-                self.fresh.append(h)
+                self.fresh.append((h, body.records))
             self.position = max(self.position, h.last_offset + 1)
 
     def is_dropped(self, producer_id: int, dropped: set[int]) -> bool:

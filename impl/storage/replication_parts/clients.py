@@ -26,6 +26,8 @@ from kafkaspec.impl.storage.segment import Header, headers
 from kafkaspec.simulate.scenario import Ask, Boot, Clock, Effect, Message, Send, SetTimer, Timer
 
 RETRY_MS, POLL_MS = 80, 20
+MOST_RECORDS = 16
+"""in a batch: who asks for more, in a file to replay, gets none"""
 
 
 class Client:
@@ -75,7 +77,7 @@ class Client:
 
 @dataclass
 class Batch:
-    """One that is not acknowledged yet."""
+    """One that it had to send."""
 
     number: int
     base_sequence: int
@@ -99,16 +101,17 @@ class Producer(Client):
         self.producer_id = producer_id
         self.sequence = 0
         self.waiting: list[Batch] = []
-        self.counts: dict[int, int] = {}
-        """records of every batch that it ever had, by its first sequence"""
+        self.batches: dict[int, Batch] = {}
+        """every batch that it ever had, by its first sequence"""
         self.sent = 0
         """how many of those that wait were sent to the leader"""
 
     def do(self, what: Any) -> None:
         match what:
-            case ["produce", int(count)] if count > 0:
-                self.waiting.append(Batch(len(self.counts), self.sequence, count, self.encoded(self.sequence, count)))
-                self.counts[self.sequence] = count
+            case ["produce", int(count)] if 0 < count <= MOST_RECORDS:
+                batch = Batch(len(self.batches), self.sequence, count, self.encoded(self.sequence, count))
+                self.waiting.append(batch)
+                self.batches[self.sequence] = batch
                 self.sequence += count
                 self.send()
 
@@ -156,8 +159,8 @@ class Consumer(Client):
         super().__init__(name, brokers, clock)
         self.position = 0
         self.correlation = 0
-        self.fresh: list[Header] = []
-        """the batches that it got in the last step"""
+        self.fresh: list[tuple[Header, bytes]] = []
+        """the batches that it got in the last step, each with the bytes that it stands in"""
         self.told: tuple[int, int] | None = None
         """the leader epoch and the high watermark of the last answer"""
         self.resets = 0
@@ -188,7 +191,7 @@ class Consumer(Client):
         self.told = body.leader_epoch, body.high_watermark
         for h in headers(body.records):
             if h.last_offset >= self.position:
-                self.fresh.append(h)
+                self.fresh.append((h, body.records))
                 self.position = h.last_offset + 1
         if self.fresh:
             self.wait()

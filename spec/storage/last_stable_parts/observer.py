@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kafkaspec.simulate.scenario import Violation
 from kafkaspec.spec.storage.replication_parts.observer import COUNTED as OF_REPLICAS
-from kafkaspec.spec.storage.replication_parts.observer import ONCE, Observer
+from kafkaspec.spec.storage.replication_parts.observer import ONCE, Observer, apart
 
 DECIDED = "a marker says what the coordinator decided"
 WHOLE = "a committed transaction has all records that were acknowledged"
@@ -26,14 +26,16 @@ MARKERS = "commit", "abort"
 
 
 class Record(NamedTuple):
-    """A record at an offset: in which leader epoch it was appended, who wrote it, and what it is."""
+    """A record at an offset: who wrote it, in which leader epoch it was appended, what it is, and a checksum of its
+    batch."""
 
-    epoch: int
     producer_id: int
     sequence: int
+    epoch: int
     producer_epoch: int
     kind: str
     """`plain`, `transactional`, or one of the markers"""
+    contents: int
 
     def __str__(self) -> str:
         who = f"producer {self.producer_id} of epoch {self.producer_epoch}, leader epoch {self.epoch}"
@@ -113,7 +115,7 @@ class TransactionObserver(Observer):
 
     # ---- what is committed
     def identity(self, record: Any) -> tuple[int, ...]:
-        return record.producer_id, record.producer_epoch, record.sequence
+        return record.producer_id, record.producer_epoch, record.sequence, record.contents
 
     def _follows(self, record: Record) -> Violation | None:
         p, epoch, at = record.producer_id, record.producer_epoch, f"offset {len(self.committed)}"
@@ -160,7 +162,8 @@ class TransactionObserver(Observer):
             there: Record = self.committed[n]
             got = given.pop(n, None)
             if got is not None and got != there:
-                return Violation("RPN-12", f"{name} reads at offset {n} {got}; {there} is committed there")
+                read, committed = apart(got, there)
+                return Violation("RPN-12", f"{name} reads at offset {n} {read}; {committed} is committed there")
             found = self._is_right(name, n, there, got is not None)
             if found is not None:
                 return found

@@ -21,14 +21,22 @@ COUNTED = (
 
 
 class Record(NamedTuple):
-    """A record at an offset: who wrote it, and in which leader epoch it was appended."""
+    """A record at an offset: in which leader epoch it was appended, who wrote it, and a checksum of its batch."""
 
     epoch: int
     producer_id: int
     sequence: int
+    contents: int
 
     def __str__(self) -> str:
         return f"record {self.sequence} of producer {self.producer_id}, epoch {self.epoch}"
+
+
+def apart(one: Any, other: Any) -> tuple[str, str]:
+    """Two records that differ, as words that do."""
+    if str(one) != str(other):
+        return str(one), str(other)
+    return f"{one}, contents {one.contents:08x}", f"{other}, contents {other.contents:08x}"
 
 
 class Replica:
@@ -110,7 +118,8 @@ class Observer:
         if high_watermark > len(r.log):
             return Violation("RPN-9", f"the high watermark of {name} is {high_watermark}, its log ends at {len(r.log)}")
         for n in range(r.agreed, min(high_watermark, len(self.committed))):
-            return Violation("RPN-12", f"{name} shows at offset {n} {r.log[n]}; {self.committed[n]} is committed there")
+            shown, there = apart(r.log[n], self.committed[n])
+            return Violation("RPN-12", f"{name} shows at offset {n} {shown}; {there} is committed there")
         if high_watermark > len(self.committed):
             if r.leads_in is None:
                 return Violation("RPN-9", f"{name}, which does not lead, shows offset {len(self.committed)} first")
@@ -149,9 +158,10 @@ class Observer:
             n = self.replicas[name].agreed
             if n < len(self.committed):
                 log = self.replicas[name].log
-                there = str(log[n]) if n < len(log) else "nothing"
+                wanted = self.committed[n]
+                there, what = apart(log[n], wanted) if n < len(log) else ("nothing", str(wanted))
                 who = f"{name}, which is in sync ({', '.join(self.isr)}),"
-                return Violation("RPN-14", f"{who} has at offset {n} {there}; {self.committed[n]} is committed there")
+                return Violation("RPN-14", f"{who} has at offset {n} {there}; {what} is committed there")
         return None
 
     # ---- clients
@@ -161,13 +171,15 @@ class Observer:
         if [self.identity(r) for r in there] == [self.identity(r) for r in records]:
             self.counted["acknowledgements"] += 1
             return None
-        found = f"{there[0]} is" if there else "nothing is"
         first = f"record {records[0].sequence} of producer {records[0].producer_id}"
-        return Violation(ACKNOWLEDGED, f"{first} at offset {offset}, where {found} committed")
+        found = f"{there[0]} is committed" if there else "nothing is committed"
+        if [self.identity(r)[:-1] for r in there] == [self.identity(r)[:-1] for r in records]:
+            found = "it is committed with other contents"
+        return Violation(ACKNOWLEDGED, f"{first} at offset {offset}, where {found}")
 
     def identity(self, record: Any) -> tuple[int, ...]:
-        """By which a record is known, wherever it is."""
-        return record.producer_id, record.sequence
+        """By which a record is known, wherever it is; its contents last."""
+        return record.producer_id, record.sequence, record.contents
 
     def reads(self, name: str, offset: int, record: Record) -> Violation | None:
         """A consumer read a record: RPN-12."""
@@ -178,8 +190,8 @@ class Observer:
         self.counted["records read"] += 1
         there = self.committed[offset] if offset < len(self.committed) else None
         if record != there:
-            said = f"{there} is committed there" if there is not None else "nothing is committed there"
-            return Violation("RPN-12", f"{name} reads at offset {offset} {record}; {said}")
+            read, committed = apart(record, there) if there is not None else (str(record), "nothing")
+            return Violation("RPN-12", f"{name} reads at offset {offset} {read}; {committed} is committed there")
         return None
 
     def is_told(self, name: str, epoch: int, high_watermark: int) -> Violation | None:
