@@ -523,13 +523,19 @@ def maybe_shrink_isr(state: Manager) -> Manager:
     return state
 
 
-def is_asked(state: Manager, topic: str) -> bool:
+def asked_in(state: Manager, topic: str) -> int:
+    """The partition epoch in which the controller is asked for a change; -1 if it is not asked."""
     hosted = state.host(topic)
-    return hosted is not None and hosted.online and hosted.replica.in_flight is not None
+    asked = hosted.replica.in_flight if hosted is not None and hosted.online else None
+    return -1 if asked is None else asked.partition_epoch
 
 
 @machine.operation("alterPartitionSucceeded", "RMG-9", "RMG-7", "RMG-12", "RMG-13", "RMG-17", "RMG-26")
-@require(lambda state, topic: is_asked(state, topic), "RMG-27 an answer is of a request")
+@require(lambda state, topic: asked_in(state, topic) >= 0, "RMG-27 an answer is of a request")
+@require(
+    lambda state, topic: asked_in(state, topic) < INT_MAX,
+    "RMG-27 a partition epoch is a number of 32 bits",
+)
 @each_once
 @ensure(
     lambda state, topic, result: (

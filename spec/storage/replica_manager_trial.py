@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL
-from kafkaspec.spec.storage.replica_manager import PartitionRecord, is_asked, machine
+from kafkaspec.spec.storage.replica_manager import PartitionRecord, asked_in, machine
 from kafkaspec.spec.storage.replica_manager_parts.state import (
     DIRECTORIES,
     RECORD_BYTES,
@@ -169,7 +169,7 @@ def _fencing(state: Manager) -> Sequence[int]:
 
 
 def _asked(state: Manager) -> Sequence[str]:
-    return [t for t in TOPICS if is_asked(state, t)]
+    return [t for t in TOPICS if asked_in(state, t) >= 0]
 
 
 def _passing(state: Manager) -> Sequence[int]:

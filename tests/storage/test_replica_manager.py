@@ -15,6 +15,7 @@ from kafkaspec.impl.storage.replica_manager_driver import Driver
 from kafkaspec.language import load
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.replica_manager import AS_IN_KAFKA, Waits
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.storage import replica_manager as spec
 from kafkaspec.spec.storage.replica_manager_parts.state import RECORD_BYTES, HostedPartition, Manager
 from kafkaspec.spec.storage.replica_manager_parts.waits import Outcome
@@ -635,6 +636,10 @@ def test_what_a_caller_may_not_do() -> None:
     assert told(b, "a", 0, 1, 0, 1, [1, 2], [1, 2], 0)
     assert outside(b, "deleteTopic", topic="c")
     assert outside(b, "alterPartitionSucceeded", topic="a")
+    b.told("c", version=INT_MAX, isr=[1])
+    b.fetch(("c", 0), life=12)
+    assert outside(b, "alterPartitionSucceeded", topic="c")
+    b("deleteTopic", topic="c")
     assert outside(b, "deleteRecords", timeout_ms=0, internal_topics_allowed=False, entries=[["a", 0], ["a", 0]])
     b("handleLogDirFailure", directory=0)
     assert outside(b, "handleLogDirFailure", directory=1)
