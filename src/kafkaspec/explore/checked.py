@@ -85,6 +85,7 @@ class Expectation:
             ghosts=self.ghosts,
             max_states=max_states,
             progress=progress,
+            expected=self.distinct,
         )
         return Result(list(self._findings(e)), e)
 

@@ -716,6 +716,7 @@ def explore(
     checkpoint: Path | None = None,
     program: Program | None = None,
     form: Form = USUAL,
+    expected: int = 0,
 ) -> Exploration:
     """Visit every reachable state, check every claim, and show the shortest way to whatever is wrong.
 
@@ -724,6 +725,7 @@ def explore(
     stop; if it may not, a stop is reported when the whole graph is known. `symmetry` names sorts whose elements are
     taken as alike: counts are then of orbits. `checkpoint` keeps a run that met a limit or was interrupted; a run goes
     on from it. `program` is a layout of this model that the caller made, `form` says when and how states are packed.
+    `expected` is how many states there will be, if the caller knows: a search of many begins with the code for many.
 
     Raises UserError for sizes that do not fit, a model without a finite layout, symmetry where it would be unsound, or
     a checkpoint of another run; KeyboardInterrupt after the checkpoint is written.
@@ -751,7 +753,7 @@ def explore(
             progress,
             extra=_live(program) if live else NOTHING,
             form=form,
-            wide=checkpoint is not None,  # the file is read by code that takes as many
+            wide=checkpoint is not None or expected >= QUICK,  # a checkpoint is read by code that takes as many
         )
         try:
             with s.interruptible():
