@@ -111,11 +111,11 @@ class TransactionWatch(Watch):
         ]
         return self.observer.moves(name, consumer.position, handed)
 
-    def sent(self, producer: Any, body: ProduceResponse) -> bytes:
-        found: bytes = (
-            super().sent(producer, body) if producer.name == PLAIN_PRODUCER else producer.sent[body.correlation]
-        )
-        return found
+    def sent(self, producer: Any, body: ProduceResponse) -> bytes | None:
+        if producer.name == PLAIN_PRODUCER:
+            return super().sent(producer, body)
+        batch: bytes | None = producer.sent.get(body.correlation)
+        return batch
 
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         found = super().settled(nodes) or self.observer.unended()

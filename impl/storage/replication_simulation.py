@@ -39,12 +39,14 @@ from kafkaspec.impl.storage.replication_parts.reassignment import ReassigningBro
 from kafkaspec.impl.storage.segment import Header, headers
 from kafkaspec.simulate.scenario import Ask, Clock, Crash, Faults, Message, Node, Scenario, Send, Step, Timer, Violation
 from kafkaspec.spec.storage import replicas
-from kafkaspec.spec.storage.replication_parts.observer import Observer, Record
+from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, Observer, Record
 
 BROKERS, CONTROLLER, PRODUCERS, CONSUMER = ("b1", "b2", "b3"), "k", ("p1", "p2"), "c"
 SESSION_MS = 350
 AT_REST = "at rest"
 """the rule of the end: everything written is committed, acknowledged and read (RPN-19)"""
+ENOUGH = "what is committed is on at least min.insync.replicas of the replicas that the leader was told"
+"""the rule of a leader that commits: RPN-9, RPN-26"""
 FENCED = "who is fenced neither leads nor joins those in sync"
 """the controller's rule: KIP-841"""
 LOG = LogConfig(segment_bytes=800, flush_messages=1, index_interval_bytes=300, segment_index_bytes=4096)
@@ -102,7 +104,11 @@ class Watch:
                 self.observer.follows(name)
                 return None
             broker = nodes.get(name)
-            return self._broker(name, broker) if broker is not None else None
+            if broker is None:
+                return None
+            committed = len(self.observer.committed)
+            found = self._broker(name, broker)
+            return self._enough(broker) if found is None and len(self.observer.committed) > committed else found
         if name == CONTROLLER:
             controller = nodes[name]
             found = self._fenced(controller)
@@ -115,6 +121,14 @@ class Watch:
         elif name in self.producers and type(event) is Message and type(event.body) is ProduceResponse:
             return self._producer(nodes[name], event.body) if event.body.error == NONE else None
         return None
+
+    def _enough(self, leader: Any) -> Violation | None:
+        """Of what a leader has committed in this step."""
+        replicas, wanted = leader.metadata.replicas or self.brokers, leader.config.min_in_sync
+        has = [b for b in replicas if self.observer.replicas[b].agreed >= len(self.observer.committed)]
+        if len(has) >= wanted:
+            return None
+        return Violation(ENOUGH, f"{len(has)} of {', '.join(replicas)} have it, {wanted} are wanted")
 
     def candidates(self, controller: Any) -> Sequence[str]:
         """Who may be elected, and so must have what is committed."""
@@ -181,13 +195,15 @@ class Watch:
 
     def _producer(self, producer: Any, body: ProduceResponse) -> Violation | None:
         sent = self.sent(producer, body)
+        if sent is None:
+            return Violation(ACKNOWLEDGED, f"{producer.name} has no batch of sequence {body.base_sequence}")
         wanted = [record for h in headers(sent) for record in self.records_of(h, sent)]
         return self.observer.acknowledged(body.base_offset, wanted)
 
-    def sent(self, producer: Any, body: ProduceResponse) -> bytes:
-        """The batch that this answers."""
-        found: bytes = producer.batches[body.base_sequence].records
-        return found
+    def sent(self, producer: Any, body: ProduceResponse) -> bytes | None:
+        """The batch that this answers; None if there is none."""
+        batch = producer.batches.get(body.base_sequence)
+        return None if batch is None else batch.records
 
     def counts(self) -> Mapping[str, int]:
         return self.observer.counted | {"segments rolled": self.rolls}
@@ -292,6 +308,9 @@ class EligibleWatch(Watch):
     def candidates(self, controller: Any) -> Sequence[str]:
         return [b for b in may_lead(controller) if b not in self.in_doubt]
 
+    def _enough(self, leader: Any) -> None:
+        """A replica that came back with less than it had may be counted yet, until the leader hears of it."""
+
     def counts(self) -> Mapping[str, int]:
         return {**super().counts(), **self.happened}
 
@@ -302,7 +321,6 @@ class EligibleWatch(Watch):
 FIVE = (*BROKERS, "b4", "b5")
 TARGET = "when a reassignment ends, the replicas are its target, and all of them are in sync"
 REPLICAS = "who leads or is in sync is a replica"
-ENOUGH = "what is committed is on at least min.insync.replicas of the replicas that the leader was told"
 """the rules of a reassignment: KIP-455"""
 REASSIGNED = (
     "reassignments begun", "reassignments completed", "reassignments cancelled", "the leader was not in the target",
@@ -331,16 +349,11 @@ class ReassigningWatch(Watch):
         return found
 
     def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
-        name = step.node
-        committed = len(self.observer.committed)
-        if name == CONTROLLER:
-            found = self._reassigned(step.event, nodes[name])
+        if step.node == CONTROLLER:
+            found = self._reassigned(step.event, nodes[CONTROLLER])
             if found is not None:
                 return found
-        found = super().observe(step, nodes)
-        if found is None and name in self.brokers and len(self.observer.committed) > committed:
-            return self._enough(nodes[name])
-        return found
+        return super().observe(step, nodes)
 
     def _reassigned(self, event: Any, controller: Any) -> Violation | None:
         asked = event.what if type(event) is Ask else None
@@ -364,14 +377,6 @@ class ReassigningWatch(Watch):
                 return Violation(TARGET, f"{is_so}; the target was {', '.join(sorted(self.goal))}")
         self.leader, self.before = controller.leader, replicas
         return None
-
-    def _enough(self, leader: Any) -> Violation | None:
-        """Of what a leader has committed in this step."""
-        replicas, wanted = leader.metadata.replicas, leader.config.min_in_sync
-        has = [b for b in replicas if self.observer.replicas[b].agreed >= len(self.observer.committed)]
-        if len(has) >= wanted:
-            return None
-        return Violation(ENOUGH, f"{len(has)} of {', '.join(replicas)} have it, {wanted} are wanted")
 
     def counts(self) -> Mapping[str, int]:
         return {**super().counts(), **self.happened}

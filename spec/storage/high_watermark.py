@@ -741,7 +741,7 @@ def truncate_on_fetch_response(state: Partition, epoch: LeaderEpoch, end_offset:
 @require(lambda leader_start, leader_end: leader_start <= leader_end, "HWM-39 a log begins before it ends")
 @in_bounds
 @ensure(
-    lambda leader_start, leader_end, result: leader_start <= result.result <= max(leader_end, result.result),
+    lambda leader_start, leader_end, result: leader_start <= result.result <= leader_end,
     "HWM-34 it fetches from within the leader's log",
 )
 @ensure(lambda result: result.state.log.log_end == result.result, "HWM-34 it fetches from its log end")

@@ -482,8 +482,11 @@ def _deleted(state: Manager, part: ToDelete, internal_allowed: bool) -> tuple[Ma
 @require(lambda entries: named_once([e.topic for e in entries]), "RMG-27 a request names a topic once")
 @each_once
 @ensure(
-    lambda result: all(
-        p.error is not None or p.low_watermark >= 0 for a in result.result.deleted for p in a.partitions
+    lambda state, entries, result: all(
+        p.error is not None or p.low_watermark >= max(0, part.offset)
+        for a in result.result.deleted
+        if a.id == state.requests
+        for p, part in zip(a.partitions, entries, strict=True)
     ),
     "RMG-16 without an error it is deleted everywhere",
 )
@@ -563,8 +566,11 @@ def alter_partition_succeeded(state: Manager, topic: str) -> Step[Manager, Answe
 )
 @ensure(lambda state, result: result.waiting == state.waiting, "RMG-24 nobody is looked at")
 @ensure(
-    lambda directory, result: all(h.online == (h.directory != directory) for h in result.hosted if h.online),
-    "RMG-24 nothing of it is online",
+    lambda state, directory, result: all(
+        not after.online if before.directory == directory else after == before
+        for before, after in zip(state.hosted, result.hosted, strict=True)
+    ),
+    "RMG-24 what is in it is offline, and the others are as they were",
 )
 def handle_log_dir_failure(state: Manager, directory: Directory) -> Manager:
     """A directory fails.

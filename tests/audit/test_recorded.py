@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,16 @@ import crc32c
 import pytest
 
 from kafkaspec.audit.engine import audit
-from kafkaspec.audit.recorded import Archive, batches, contents, crc, disagreements, recorded
+from kafkaspec.audit.recorded import (
+    Archive,
+    batches,
+    contents,
+    crc,
+    disagreements,
+    miscounted,
+    recorded,
+    wrongly_audited,
+)
 from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.spec.common import producer_snapshot
 from kafkaspec.spec.common.compression import CODECS
@@ -228,3 +239,72 @@ def test_a_marker_that_is_flipped_makes_the_audit_red(copied: Copy) -> None:
     assert audit([data]).exit_code == 0
     flip_marker(truth, data)
     assert audit([data]).exit_code == 1
+
+
+# ---- what is gone, and what a client says otherwise ------------------------------------------------------------------
+THREE_KILLED = next(r for r in recorded() if r.recording == "cluster-kills")
+
+
+def wrong(r: Archive, directories: Sequence[Path]) -> list[str]:
+    """What `kafkaspec verify` says of log directories."""
+    truth = r.truth
+    assert truth is not None
+    a = audit(directories, strict=True)
+    return wrongly_audited(r, a) + disagreements(truth, directories) + miscounted(r, truth, a)
+
+
+def lose(directory: Path, name: str) -> None:
+    """A replica, and its lines in the checkpoints: as if the broker had never had it."""
+    shutil.rmtree(directory / name)
+    topic, _, partition = name.rpartition("-")
+    for file in directory.glob("*-checkpoint"):
+        version, *lines = file.read_text().split("\n")
+        lines = lines[1:]
+        left = [line for line in lines if line and not line.startswith(f"{topic} {partition} ")]
+        if left != [line for line in lines if line]:
+            file.write_text("\n".join([version, str(len(left)), *left]) + "\n")
+
+
+def test_a_replica_that_is_gone_is_noticed() -> None:
+    """Three brokers, three replicas to a partition, all in sync at the end: here two are left."""
+    with THREE_KILLED.unpacked() as directories:
+        assert wrong(THREE_KILLED, directories) == []
+        lose(directories[1], "ledger-1")
+        assert wrong(THREE_KILLED, directories) != []
+
+
+def test_a_partition_that_is_gone_everywhere_is_noticed() -> None:
+    """245 records in it, each acknowledged."""
+    with THREE_KILLED.unpacked() as directories:
+        for d in directories:
+            lose(d, "ledger-1")
+        assert wrong(THREE_KILLED, directories) != []
+
+
+def test_what_clients_were_told_is_not_of_no_directory() -> None:
+    truth = THREE_KILLED.truth
+    assert truth is not None
+    with THREE_KILLED.unpacked() as directories:
+        shutil.rmtree(directories[1] / "ledger-1")
+        assert disagreements(truth, directories) != []
+
+
+def test_a_partition_that_no_client_knows_is_noticed() -> None:
+    """ "No other record is there": 245 of them are, in a partition of which the truth has only what was read."""
+    truth = copy.deepcopy(THREE_KILLED.truth)
+    assert truth is not None
+    for of in ("partitions", "acknowledged", "unanswered"):
+        truth[of].pop("ledger-1")
+    with THREE_KILLED.unpacked() as directories:
+        assert disagreements(truth, directories) != []
+
+
+def test_a_record_outside_of_transactions_is_in_none() -> None:
+    """A client wrote it in a transaction that was committed; the truth says that it was written without one. And the
+    other way round."""
+    truth = copy.deepcopy(THREE_KILLED.truth)
+    assert truth is not None
+    of = truth["acknowledged"]["ledger-0"]
+    of["plain"].append(of["committed"].pop(5))
+    with THREE_KILLED.unpacked() as directories:
+        assert disagreements(truth, directories) != []

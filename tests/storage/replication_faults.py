@@ -3,6 +3,7 @@ with a ticket or a KIP were Kafka's."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,10 +22,10 @@ from kafkaspec.impl.storage.replication_parts.messages import (
     PartitionRecord,
     ProduceRequest,
 )
-from kafkaspec.impl.storage.replication_simulation import AT_REST, FENCED, LOG, cluster
+from kafkaspec.impl.storage.replication_simulation import AT_REST, CONSUMER, ENOUGH, FENCED, LOG, cluster
 from kafkaspec.impl.storage.segment import headers
 from kafkaspec.simulate.choices import Schedule
-from kafkaspec.simulate.scenario import Scenario, SetTimer
+from kafkaspec.simulate.scenario import Scenario, Send, SetTimer
 from kafkaspec.simulate.world import NODE_FAILED
 from kafkaspec.spec.common.record_format import CONTROL, TRANSACTIONAL
 from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, ONCE
@@ -159,6 +160,23 @@ class AcknowledgesItsOwn(Broker):
         return 0
 
 
+class IgnoresMinimum(Broker):
+    """A leader commits and acknowledges however few are in sync: RPN-9, RPN-26. (KIP-966)"""
+
+    def are_enough(self, isr: Collection[str]) -> bool:
+        return True
+
+
+class TellsLogEnd(Broker):
+    """A consumer is told the log end as the high watermark: RPN-9."""
+
+    def take_fetch(self, source: str, body: FetchRequest) -> None:
+        super().take_fetch(source, body)
+        for n, e in enumerate(self.effects):
+            if source == CONSUMER and type(e) is Send and type(e.body) is FetchResponse and e.body.error == NONE:
+                self.effects[n] = Send(e.target, e.body._replace(high_watermark=self.log.log_end))
+
+
 class ShowsAll(Broker):
     """Consumers see what is not committed: RPN-12."""
 
@@ -287,6 +305,8 @@ FAULTS = {
         _of("answers_any_epoch", "mixed", 0, "RPN-14", broker=AnswersAnyEpoch),
         _of("acknowledges_its_own", "mixed", 0, ACKNOWLEDGED, broker=AcknowledgesItsOwn),
         _of("shows_all", "mixed", 0, "RPN-12", broker=ShowsAll),
+        _of("ignores_minimum", "mixed", 4, ENOUGH, broker=IgnoresMinimum),
+        _of("tells_log_end", "mixed", 0, "RPN-9", broker=TellsLogEnd),
         _of("several_in_flight", "mixed", 6, ONCE, producer=SeveralInFlight),
         _of("counts_again", "mixed", 0, AT_REST, producer=CountsAgain),
         _of("reads_twice", "mixed", 0, "RPN-12", consumer=ReadsTwice),

@@ -14,11 +14,12 @@ import pytest
 
 from kafkaspec.impl.storage.replication_parts.broker import MOST_REQUESTS, Broker
 from kafkaspec.impl.storage.replication_parts.clients import MOST_RECORDS, Producer
-from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, FENCED, SCENARIO, Watch, cluster
+from kafkaspec.impl.storage.replication_parts.messages import NONE, MetadataRequest, ProduceResponse
+from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, ENOUGH, FENCED, SCENARIO, Watch, cluster
 from kafkaspec.simulate import Choices, RandomChoices, Run, run, shrunk
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import Schedule
-from kafkaspec.simulate.scenario import Ask, Violation
+from kafkaspec.simulate.scenario import Ask, Send, Violation
 from kafkaspec.simulate.world import NODE_FAILED
 from kafkaspec.spec.storage.replication_parts.observer import ACKNOWLEDGED, COUNTED, ONCE, Observer, Record
 from tests.storage.replication_faults import FAULTS, Fault
@@ -173,6 +174,56 @@ def test_an_answer_of_an_earlier_life_is_none() -> None:
     assert found.what.startswith("b2: UnexpectedAppendOffset: 0 below the log end 1")
 
 
+class AcknowledgesAnother(Broker):
+    """An acknowledgement names a sequence with which no batch begins."""
+
+    def complete_produces(self) -> None:
+        before = len(self.effects)
+        super().complete_produces()
+        for n, e in enumerate(self.effects[before:], before):
+            if type(e) is Send and type(e.body) is ProduceResponse and e.body.error == NONE:
+                self.effects[n] = Send(e.target, e.body._replace(base_sequence=e.body.base_sequence + 1))
+
+
+class SendsToNobody(Broker):
+    """To a node that there is not."""
+
+    def heartbeat(self) -> None:
+        super().heartbeat()
+        self.send("b9", MetadataRequest())
+
+
+class AnswersNothing(Broker):
+    """No effects, and not even none of them."""
+
+    def handle(self, event: Any) -> Any:
+        super().handle(event)
+
+
+class AnswersWithWords(Broker):
+    """What it gives back are no effects."""
+
+    def handle(self, event: Any) -> Any:
+        return [*super().handle(event), "done"]
+
+
+@pytest.mark.parametrize(
+    ("broker", "broken", "word"),
+    [
+        (AcknowledgesAnother, ACKNOWLEDGED, "has no batch of sequence"),
+        (SendsToNobody, NODE_FAILED, "it sends to 'b9', and there is no such node"),
+        (AnswersNothing, NODE_FAILED, "its effects are None"),
+        (AnswersWithWords, NODE_FAILED, "'done' is no effect"),
+    ],
+)
+def test_a_broker_that_talks_nonsense_is_told_as_one(broker: type[Broker], broken: str, word: str) -> None:
+    faulty = cluster(broker=broker)
+    found = run(faulty, RandomChoices(faulty, 0, "mixed")).violation
+    assert found is not None
+    assert found.rule == broken
+    assert word in found.what
+
+
 # ---- who watches, with values
 A, B, C = Record(1, 7, 0, 0), Record(1, 7, 1, 0), Record(2, 8, 0, 0)
 
@@ -284,16 +335,19 @@ def test_a_producer_is_asked_for_a_batch_or_for_nothing() -> None:
 
 
 def test_a_consumer_is_told_no_lower_high_watermark_in_an_epoch() -> None:
-    o = watched([A], [A])
+    o = watched([A, B], [A, B])
+    assert rule(o.is_told("c", 1, 1)) == "RPN-9"  # nothing is committed
+    assert o.shows("r1", 2) is None
     assert o.is_told("c", 1, 2) is None
     assert rule(o.is_told("c", 1, 1)) == "RPN-9"
     assert o.is_told("c", 2, 0) is None
+    assert rule(o.is_told("c", 2, 3)) == "RPN-9"
 
 
 def test_the_page_tells_of_every_fault() -> None:
     """With its schedule, its first seed and its rule, in the order of the faults."""
     page = (ROOT / "docs" / "engines" / "simulate.md").read_text("utf-8")
-    names = {ACKNOWLEDGED: "acks=all", ONCE: "idempotence", FENCED: "fenced"}
+    names = {ACKNOWLEDGED: "acks=all", ONCE: "idempotence", FENCED: "fenced", ENOUGH: "enough"}
     rows = re.findall(r"^\| [^|]+ \| (uniform|swarm|priority|mixed) \| (\d+) \| ([^|]+) \|$", page, re.MULTILINE)
     wanted = [(f.schedule, str(f.first), names.get(f.rule, f.rule)) for f in FAULTS.values()]
     assert rows == wanted

@@ -37,7 +37,7 @@ clause(
     """HWM-40: While a leader takes over what the controller says only if its partition epoch is higher than its
     own, each in-sync replica that the controller has is in the leader's maximal ISR, and has every record below the
     leader's high watermark. When the high watermark rises over a record, at least min.insync.replicas of the replicas
-    that the leader knows as in sync have it, the leader included. [KIP-497, KIP-903]""",
+    that the leader knows as in sync have it by what they told the leader, which is one of them. [KIP-497, KIP-903]""",
     without=BETWEEN_BROKERS,
 )
 

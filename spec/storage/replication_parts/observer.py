@@ -195,8 +195,11 @@ class Observer:
         return None
 
     def is_told(self, name: str, epoch: int, high_watermark: int) -> Violation | None:
-        """A consumer is told a high watermark: in one leader epoch it does not fall (RPN-9). A new leader may be behind
-        the one before it."""
+        """A consumer is told a high watermark: all below it is committed, and in one leader epoch it does not fall
+        (RPN-9). A new leader may be behind the one before it."""
+        if high_watermark > len(self.committed):
+            what = f"{name} is told the high watermark {high_watermark}; {len(self.committed)} records are committed"
+            return Violation("RPN-9", what)
         before = self.told.get(name)
         self.told[name] = epoch, high_watermark
         if before is not None and before[0] == epoch and high_watermark < before[1]:

@@ -14,7 +14,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -154,11 +154,12 @@ def starts(directory: Path) -> dict[str, int]:
 
 def disagreements(truth: dict[str, Any], directories: Sequence[Path]) -> list[str]:
     """How directories differ from what the clients saw, a line each. Each replica is held to it."""
-    out: list[str] = []
+    known = {*truth["partitions"], *truth["acknowledged"]}
+    out = [*_absent(truth, known, directories)]
     for directory in directories:
         start = starts(directory)
         there = dict[str, Contents]()
-        for name in sorted({*truth["partitions"], *truth["acknowledged"]}):
+        for name in sorted(known):
             if (directory / name).is_dir():
                 where = f"{directory.parent.name}/{name}"
                 found = there[name] = contents(directory / name)
@@ -167,6 +168,18 @@ def disagreements(truth: dict[str, Any], directories: Sequence[Path]) -> list[st
                 out += [f"{where}: {line}" for line in _told_otherwise(truth, name, found, first)]
         out += [f"{directory.parent.name}: {line}" for line in _torn_apart(truth, there)]
     return out
+
+
+def _absent(truth: dict[str, Any], known: Set[str], directories: Sequence[Path]) -> Iterator[str]:
+    """A partition of which too few replicas are there; and one that no client knows, where the history knows all."""
+    for name in sorted(known):
+        n, wanted = sum((d / name).is_dir() for d in directories), truth.get("replicas", {}).get(name, 1)
+        if n < wanted:
+            yield f"{name}: {n} replicas in {len(directories)} directories; it has {wanted}"
+    if "unanswered" in truth:
+        there = {log.parent.name for d in directories for log in d.glob("*/*.log") if log.stat().st_size}
+        for name in sorted(n for n in there - known if not n.startswith("__") and n.rpartition("-")[2].isdigit()):
+            yield f"{name}: no client knows this partition"
 
 
 def _differs(truth: dict[str, Any], name: str, found: Contents, start: int) -> Iterator[str]:
@@ -197,6 +210,9 @@ def _differs(truth: dict[str, Any], name: str, found: Contents, start: int) -> I
             elif offset in found.open and outcome in ("aborted", "committed") and "settled" in truth:
                 if truth["settled"]:
                     yield f"offset {offset}: {outcome} for the client, not decided here"
+            elif (outcome == "plain") == (offset in found.aborted | found.committed | found.open):
+                said = "without a transaction" if outcome == "plain" else "in one"
+                yield f"offset {offset}: the client wrote it {said}, not so here"
             elif outcome == "left":
                 if offset in found.committed:
                     yield f"offset {offset}: committed here, and no client asked for it"

@@ -176,11 +176,19 @@ class World:
             self._failed(place.name, event, e)
             return
         name, now = place.name, self.now
+        if not isinstance(effects, Sequence):
+            self._failed(name, event, TypeError(f"its effects are {effects!r}"))
+            return
         for effect in effects:
             if type(effect) is Send:
+                if effect.target not in self.places:
+                    self._failed(name, event, LookupError(f"it sends to {effect.target!r}, and there is no such node"))
+                    return
                 self._send(name, effect.target, effect.body)
+            elif type(effect) is not SetTimer:
+                self._failed(name, event, TypeError(f"{effect!r} is no effect"))
+                return
             else:
-                assert type(effect) is SetTimer
                 after = effect.after_ms * MILLION // (MILLION + place.drift_ppm)
                 timer = effect.name
                 place.timers[timer] = setting = place.timers.get(timer, 0) + 1
@@ -189,9 +197,11 @@ class World:
 
     def _failed(self, name: str, event: Event, error: Exception) -> None:
         self._observed(name, event, ())
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        file = where.filename.replace("\\", "/").rpartition("/")[2]
-        self.violation = Violation(NODE_FAILED, f"{name}: {type(error).__name__}: {error} ({file}:{where.lineno})")
+        place = ""
+        for where in traceback.extract_tb(error.__traceback__)[-1:]:
+            file = where.filename.replace("\\", "/").rpartition("/")[2]
+            place = f" ({file}:{where.lineno})"
+        self.violation = Violation(NODE_FAILED, f"{name}: {type(error).__name__}: {error}{place}")
 
     def _time(self, argument: tuple[Place, int, str, int]) -> None:
         place, life, name, setting = argument
