@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from kafkaspec.language import action, define, require
-from kafkaspec.models.examples.raft import Command, Entry, Index, L, Node, Raft, Term
+from kafkaspec.models.examples.raft_terms import Command, Entry, Index, L, Node, Raft, Term
 from kafkaspec.proofs.examples import raft as proof_of_raft
 from tests.examples.claims import broken
 
