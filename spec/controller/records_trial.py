@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkaspec.contract.machine import Refused
@@ -31,7 +31,7 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
     "uint16": (0, 9092, 2**16 - 1),
     "float64": (0.0, 1.5, -1e300, 5e-324),
     "uuid": _IDS,
-    "string": ("", "t", "\xe9\u20ac\N{GRINNING FACE}", "x" * 127),
+    "string": ("", "t", "\xe9\u20ac\N{GRINNING FACE}", "x" * 127, "x" * 126),
     "bytes": ("", "AQ==", "/wA="),
 }
 
@@ -332,14 +332,23 @@ def _control_values() -> Iterator[bytes]:
 
 
 CONTROL_VALUES = [*_control_values()]
+
+
+def _hex(of: Sequence[bytes | None]) -> list[str | None]:
+    """As in a trace."""
+    return [None if data is None else data.hex() for data in of]
+
+
+_HEX, _HEX_KEYS, _HEX_CONTROLS = _hex(VALUES), _hex(_KEYS), _hex([None, b"", *CONTROL_VALUES])
+_HEX_HEADERS = [[h.key, h.value.hex()] for h in _HEADERS]
 machine.candidates |= {
-    "data.decode:key": lambda state: [None, None, None, None, None, b"", b"k"],
-    "data.decode:value": lambda state: [None, *VALUES],
+    "data.decode:key": lambda state: [None, None, None, None, None, "", "6b"],
+    "data.decode:value": lambda state: [None, *_HEX],
     "timestamp_delta": lambda state: [0, 0, 0, 0, 0, 1, -1],
-    "headers": lambda state: [[], [], [], [], *([h] for h in _HEADERS), [_HEADERS[1], _HEADERS[0]]],
-    "data.rewrite:value": lambda state: VALUES,
+    "headers": lambda state: [[], [], [], [], *([h] for h in _HEX_HEADERS), [_HEX_HEADERS[1], _HEX_HEADERS[0]]],
+    "data.rewrite:value": lambda state: _HEX,
     "data.encode:record": lambda state: _DATA_RECORDS,
-    "control.decode:key": lambda state: _KEYS,
-    "control.decode:value": lambda state: [None, b"", *CONTROL_VALUES],
+    "control.decode:key": lambda state: _HEX_KEYS,
+    "control.decode:value": lambda state: _HEX_CONTROLS,
     "control.encode:record": lambda state: _CONTROL_RECORDS,
 }

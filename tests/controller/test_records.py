@@ -20,6 +20,7 @@ from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.spec.common.metadata_schemas import CONTROL, DATA
 from kafkaspec.spec.common.record_format import CONTROL as CONTROL_BIT
+from kafkaspec.spec.common.record_format import Header, LogRecord, built, encode
 from kafkaspec.spec.controller import records as spec
 from kafkaspec.spec.controller import records_trial as trial
 from kafkaspec.spec.controller.records import machine
@@ -30,9 +31,12 @@ TOPIC = b"\x01\x02\x00\x02t" + bytes(16) + b"\x00"
 
 
 def ask(operation: str, **arguments: Any) -> Any:
+    """What the spec answers, which must be what the implementation does; of a refusal clause and class."""
     step = machine.apply(machine.initial(), operation, arguments)
     assert not isinstance(step, Outside), step
-    result = step.result
+    shown = Driver().apply(operation, arguments)
+    assert shown == step.result
+    result = machine.operations[operation].body(**arguments)
     return (result.clause, result.error.rpartition(".")[2]) if isinstance(result, Refused) else result
 
 
@@ -247,6 +251,43 @@ def test_a_length_that_is_made_up_costs_nothing() -> None:
         impl.decode(b"\x01\x14\x00\xff\xff\xff\xff\x07")
 
 
+def told(read: Any, value: bytes) -> Any:
+    """What a reader makes of bytes; of what it refuses the clause, the exception and the byte."""
+    try:
+        found = read(value)
+    except impl.Unreadable as e:
+        return e.clause, e.error, e.at
+    return repr((found.type, found.version, dict(found.fields)))
+
+
+@pytest.mark.clause("MRC-1", "MRC-2", "MRC-3", "MRC-5", "MRC-6", "MRC-8", "MRC-9", "MRC-10", "MRC-11", "MRC-12")
+def test_the_quick_reader_says_what_the_exact_one_says() -> None:
+    for value in trial.VALUES:
+        assert told(impl.parse, value) == told(impl.decode, value)
+
+
+@given(st.binary(min_size=1, max_size=60), st.sampled_from(sorted(DATA)), st.integers(0, 5))
+def test_the_quick_reader_of_any_bytes(rest: bytes, type: int, version: int) -> None:
+    value = bytes([1, type, version]) + rest
+    assert told(impl.parse, value) == told(impl.decode, value)
+
+
+def test_records_of_a_batch_as_they_stand() -> None:
+    records = [
+        LogRecord(7, 100, None, b"value"), LogRecord(8, 300, b"key", None), LogRecord(90, 100, b"", b"x" * 200),
+        LogRecord(91, 50, None, b"", (Header(b"h", b"\1"),)), LogRecord(9000, 100, None, None),
+    ]  # fmt: skip
+    data = encode(built(7, records))
+    batch = Batch(data)
+    for mine, theirs in zip(impl.log_records(data), batch.records(), strict=True):
+        assert (mine.delta + 7, mine.timestamp_delta, mine.key, mine.value) == (
+            theirs.offset, theirs.timestamp_delta, theirs.key, theirs.value,
+        )  # fmt: skip
+        assert bool(mine.last_byte) == bool(theirs.headers)
+        kept = mine.key if mine.value is None else mine.value
+        assert kept is None or data[mine.at : mine.at + len(kept)] == kept
+
+
 # ---- Kafka's own logs ------------------------------------------------------------------------------------------------
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "audit"
 ARCHIVES = sorted(p for p in RECORDINGS.rglob("*.tar.gz") if not p.parent.name.startswith("classic"))
@@ -275,6 +316,7 @@ def test_records_of_a_real_cluster_are_written_again_as_the_same_bytes(archive: 
     count = 0
     for _, _, control, key, value in records_of(archive):
         found = impl.decode_record(key, value, control=control)
+        assert control or value is None or impl.parse(value) == (found.type, found.version, found.fields)
         assert (impl.encode_control(found) if control else (None, impl.encode(found))) == (key, value)
         count += 1
     assert count > 0
