@@ -6,7 +6,7 @@ offsets: the end of an epoch and the latest voters are looked up, not looked for
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from typing import NamedTuple
 UNATTACHED, PROSPECTIVE, CANDIDATE = "unattached", "prospective", "candidate"
 LEADER, FOLLOWER, RESIGNED = "leader", "follower", "resigned"
 OK = "NONE"
-FENCED_EPOCH = "FENCED_LEADER_EPOCH"
+STALE_EPOCH = "FENCED_LEADER_EPOCH"
 TOO_NEW_EPOCH = "UNKNOWN_LEADER_EPOCH"
 NO_LEADER = "NOT_LEADER_OR_FOLLOWER"
-INVALID_REQUEST = "INVALID_REQUEST"
+NOT_VALID = "INVALID_REQUEST"
 TIME_OUT = "REQUEST_TIMED_OUT"
 
 
@@ -29,6 +29,10 @@ class IllegalArgumentError(Exception):
     """No caller may ask that."""
 
 
+class TooManyBatchesError(Exception):
+    """So many wait to be scheduled that no more may."""
+
+
 class UnusableSnapshotError(Exception):
     """A snapshot of what is not committed, or not in the log so."""
 
@@ -38,6 +42,7 @@ class Entry(NamedTuple):
 
     value: str | None = None
     voters: tuple[int, ...] | None = None
+    joined: bool = False
 
 
 class Record(NamedTuple):
@@ -46,6 +51,7 @@ class Record(NamedTuple):
     epoch: int
     value: str | None = None
     voters: tuple[int, ...] | None = None
+    joined: bool = False
 
 
 class Position(NamedTuple):
@@ -64,7 +70,7 @@ class Reply(NamedTuple):
     granted: bool = False
 
 
-class Fetched(NamedTuple):
+class FetchReply(NamedTuple):
     """To a fetch."""
 
     error: str
@@ -92,8 +98,8 @@ class Log:
     before the log under -1."""
 
     history: list[tuple[int, tuple[int, ...]]]
+    snapshots: list[Position]
     start: int = 0
-    before: Position | None = None
     entries: list[Entry] = field(default_factory=list)
     epochs: list[tuple[int, int]] = field(default_factory=list)
 
@@ -105,7 +111,7 @@ class Log:
     @property
     def last_epoch(self) -> int:
         """0 if there is nothing."""
-        return self.epochs[-1][0] if self.epochs else self.before.epoch if self.before else 0
+        return self.epochs[-1][0] if self.epochs else self.snapshots[-1].epoch if self.snapshots else 0
 
     @property
     def voters(self) -> tuple[int, ...]:
@@ -122,7 +128,7 @@ class Log:
             self.epochs.append((record.epoch, self.end))
         if record.voters is not None:
             self.history.append((self.end, record.voters))
-        self.entries.append(Entry(record.value, record.voters))
+        self.entries.append(Entry(record.value, record.voters, record.joined))
 
     def read(self, offset: int, to: int | None = None) -> tuple[Record, ...]:
         """The records from one offset to another, or to the end."""
@@ -138,15 +144,23 @@ class Log:
         if epoch > self.last_epoch or not self.epochs:
             return Position(self.end, self.last_epoch)
         at = bisect_right(self.epochs, epoch, key=lambda e: e[0])
-        if at == 0:
-            return Position(self.start, epoch)
-        return Position(self.epochs[at][1] if at < len(self.epochs) else self.end, self.epochs[at - 1][0])
+        offset = self.epochs[at][1] if at < len(self.epochs) else self.end
+        found = Position(offset, self.epochs[at - 1][0] if at else epoch)
+        if found.epoch == epoch and self.snapshots and self.snapshots[0].offset == found.offset:
+            return self.snapshots[0]
+        return found
 
     def begins_after(self, offset: int, epoch: int) -> bool:
         """Whether a snapshot is needed for what is before. [RFT-23]"""
-        if self.before is None:
+        if not self.snapshots:
             return False
-        return offset < self.start or (offset == self.start and epoch != self.before.epoch) or epoch < self.before.epoch
+        first = self.snapshots[0].epoch
+        return offset < self.start or (offset == self.start and epoch != first) or epoch < first
+
+    def is_whole(self, offset: int) -> bool:
+        """Whether it is within no batch. [RFT-23]"""
+        at = offset - self.start
+        return not 0 <= at < len(self.entries) or not self.entries[at].joined
 
     def cut(self, diverging: Position) -> int:
         """Where the log must end that diverges there. [RFT-16]"""
@@ -159,7 +173,7 @@ class Log:
         del self.entries[max(0, end - self.start) :]
         while self.epochs and self.epochs[-1][1] >= end:
             self.epochs.pop()
-        while self.history[-1][0] >= end:
+        while self.history[-1][0] >= max(end, self.start):
             self.history.pop()
 
     def drop(self, at: Position) -> None:
@@ -169,14 +183,18 @@ class Log:
         last, self.epochs = self.epochs[:keep], self.epochs[keep:]
         if last and self.entries and (not self.epochs or self.epochs[0][1] > at.offset):
             self.epochs.insert(0, (last[-1][0], at.offset))
-        gone = [v for o, v in self.history if o < at.offset]
-        self.history = [(-1, gone[-1]), *(h for h in self.history if h[0] >= at.offset)]
-        self.start, self.before = at.offset, at
+        while len(self.history) > 1 and self.history[1][0] < at.offset:
+            del self.history[0]
+        self.start, self.snapshots = at.offset, [at]
 
     def replace(self, at: Position, voters: tuple[int, ...]) -> None:
         """Everything, by a snapshot. [RFT-24]"""
-        self.start, self.before, self.entries, self.epochs = at.offset, at, [], []
-        self.history = [(-1, voters)]
+        self.start, self.snapshots, self.entries, self.epochs = at.offset, [at], [], []
+        self.history = [(at.offset - 1, voters)]
+
+
+BOOTSTRAP = Position(0, 0)
+MAX_BATCHES = 10
 
 
 class Replica:
@@ -185,43 +203,52 @@ class Replica:
     def __init__(self, local: int, voters: Sequence[int], dynamic: bool) -> None:
         self.local = local
         self.dynamic = dynamic
-        self.log = Log([(-1, tuple(sorted({*voters})))])
+        self.log = Log([(-1, tuple(sorted({local, *voters})))], [BOOTSTRAP] if dynamic else [])
         self.epoch = 0
         self.leader: int | None = None
         self.voted: int | None = None
-        self.snapshot: Position | None = None
         self.committed = 0
         self.high: int | None = None
+        self.given = -1
+        self.announced: tuple[int, int | None] = (0, None)
+        self.told: list[Notice] = []
+        self.is_homeless = False
+        """where its leader can be reached is not known"""
         self.begin(UNATTACHED)
-        self.register()
         if self.log.voters == (local,):
             self.stand()
+        self.register()
 
     # ---- roles
 
     def begin(self, role: str) -> None:
-        """A role, with nothing of the one before."""
+        """A role, with nothing of the one before; who does not follow still does not know where its leader is."""
+        self.is_homeless = self.is_homeless and role in (UNATTACHED, PROSPECTIVE)
         self.role = role
         self.answers: dict[int, bool] = {}
         self.has_fetched = False
         self.fetching: Position | None = None
         self.begun: int | None = None
         self.ends: dict[int, int] = {}
+        self.ends_seen: dict[int, int] = {}
+        self.caught_up: set[int] = set()
         self.heard: set[int] = set()
         self.prepared: list[Record] = []
 
     def enter(self, epoch: int, leader: int | None) -> None:
         """A later epoch: the vote is of the epoch before. [RFT-1, RFT-6, RFT-11]"""
-        self.epoch, self.leader, self.voted = epoch, leader, None
+        self.epoch, self.leader, self.voted, self.is_homeless = epoch, leader, None, False
         self.begin(UNATTACHED if leader is None else FOLLOWER)
+        self.announce()
 
     def hear(self, epoch: int, leader: int | None) -> None:
         """Of an epoch, and who leads it. [RFT-6, RFT-11]"""
         if epoch > self.epoch:
             self.enter(epoch, leader)
-        elif leader is not None and self.leader is None:
+        elif leader is not None and (self.leader is None or self.is_homeless):
             self.leader = leader
             self.begin(FOLLOWER)
+            self.announce()
 
     @property
     def majority(self) -> int:
@@ -246,15 +273,16 @@ class Replica:
     def lead(self) -> None:
         """Write the first record. [RFT-9]"""
         self.begin(LEADER)
-        self.leader, self.begun, self.high = self.local, self.log.end, None
+        self.leader, self.voted, self.begun, self.high = self.local, None, self.log.end, None
         self.log.append(Record(self.epoch))
-        if self.dynamic and self.log.voters_offset < 0 and self.log.before is None:
-            self.log.append(Record(self.epoch, voters=self.log.voters))
+        if self.dynamic and self.log.voters_offset < 0:
+            self.log.append(Record(self.epoch, joined=True))
+            self.log.append(Record(self.epoch, voters=self.log.voters, joined=True))
         self.raise_high()
 
     def give_up(self) -> None:
-        """Back to the leader, if one is known. [RFT-8]"""
-        self.begin(UNATTACHED if self.leader is None else FOLLOWER)
+        """Back to the leader, if one is known, and where it is. [RFT-8]"""
+        self.begin(UNATTACHED if self.leader is None or self.is_homeless else FOLLOWER)
 
     def retire(self) -> None:
         """Lead no more. [RFT-10]"""
@@ -269,7 +297,7 @@ class Replica:
             self.enter(self.epoch + 1, None)
         elif self.role == PROSPECTIVE:
             self.give_up()
-        elif self.local in self.log.voters:
+        if self.role != FOLLOWER and self.local in self.log.voters:
             self.stand()
 
     def fetch_timeout(self) -> None:
@@ -297,9 +325,9 @@ class Replica:
     def vote(self, epoch: int, candidate: int, last_epoch: int, last_offset: int, pre_vote: bool) -> Reply:
         """[RFT-1, RFT-3, RFT-4, RFT-6, RFT-40]"""
         if last_epoch > epoch or (last_epoch == epoch and not pre_vote):
-            return Reply(INVALID_REQUEST, self.epoch, self.leader)
+            return Reply(NOT_VALID, self.epoch, self.leader)
         if epoch < self.epoch:
-            return Reply(FENCED_EPOCH, self.epoch, self.leader)
+            return Reply(STALE_EPOCH, self.epoch, self.leader)
         self.hear(epoch, None)
         granted = self.grants(candidate, (last_epoch, last_offset) >= (self.log.last_epoch, self.log.end), pre_vote)
         if granted and not pre_vote and self.voted is None:
@@ -313,7 +341,8 @@ class Replica:
         if epoch < self.epoch or error == TOO_NEW_EPOCH:
             return False
         is_of_this_epoch = epoch == self.epoch
-        self.hear(epoch, leader)
+        if not is_of_this_epoch or error != OK or self.leader is None:
+            self.hear(epoch, leader)
         return is_of_this_epoch and error == OK
 
     def vote_response(self, source: int, error: str, epoch: int, leader: int | None, granted: bool) -> None:
@@ -330,7 +359,7 @@ class Replica:
     def begin_quorum_epoch(self, epoch: int, leader: int) -> Reply:
         """[RFT-6, RFT-11]"""
         if epoch < self.epoch:
-            return Reply(FENCED_EPOCH, self.epoch, self.leader)
+            return Reply(STALE_EPOCH, self.epoch, self.leader)
         self.hear(epoch, leader)
         return Reply(OK, self.epoch, self.leader)
 
@@ -357,40 +386,47 @@ class Replica:
         if high <= max(self.begun, self.high or 0):
             return
         self.high = self.committed = high
+        self.give()
+        self.announce()
         if self.local not in self.log.voters and self.log.voters_offset < high:
             self.retire()
 
     def refuses(self, epoch: int) -> str | None:
         """[RFT-14]"""
         if epoch != self.epoch:
-            return FENCED_EPOCH if epoch < self.epoch else TOO_NEW_EPOCH
+            return STALE_EPOCH if epoch < self.epoch else TOO_NEW_EPOCH
         return None if self.role == LEADER else NO_LEADER
 
-    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> Fetched:
+    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> FetchReply:
         """[RFT-14, RFT-15, RFT-17, RFT-23, RFT-28]"""
-        error = INVALID_REQUEST if last_epoch > epoch else self.refuses(epoch)
+        error = NOT_VALID if last_epoch > epoch else self.refuses(epoch)
         if error is not None:
-            return Fetched(error, self.epoch, self.leader)
-        answer = Fetched(OK, self.epoch, self.leader, self.high)
-        if self.snapshot is not None and (offset == 0 or self.log.begins_after(offset, last_epoch)):
-            return answer._replace(snapshot=self.snapshot)
+            return FetchReply(error, self.epoch, self.leader)
+        answer = FetchReply(OK, self.epoch, self.leader, self.high)
+        latest = self.log.snapshots[-1] if self.log.snapshots else BOOTSTRAP
+        if (latest != BOOTSTRAP) if offset == 0 else self.log.begins_after(offset, last_epoch):
+            return answer._replace(snapshot=latest)
         if offset > 0:
             there = self.log.end_of(last_epoch)
             if there.epoch != last_epoch or there.offset < offset:
                 return answer._replace(diverging=there)
-        self.ends[replica] = offset
+        if offset >= min(self.log.end, self.ends_seen.get(replica) or self.log.end):
+            self.caught_up.add(replica)
+        self.ends[replica], self.ends_seen[replica] = offset, self.log.end
         if replica in self.log.voters:
             self.heard.add(replica)
         if len(self.heard) >= self.majority - (self.local in self.log.voters):
             self.heard.clear()
         if replica in self.log.voters:
             self.raise_high()
-        return answer._replace(high=self.high, records=self.log.read(offset))
+        high = self.high if self.role == LEADER else self.committed
+        return answer._replace(high=high, records=self.log.read(offset))
 
-    def fetch_response(self, answer: Fetched) -> None:
+    def fetch_response(self, answer: FetchReply) -> None:
         """[RFT-6, RFT-11, RFT-16, RFT-17, RFT-22]"""
         if not self.is_good(answer.error, answer.epoch, answer.leader):
             return
+        self.hear(answer.epoch, answer.leader)
         self.has_fetched = True
         if answer.diverging is not None:
             self.log.truncate(self.log.cut(answer.diverging))
@@ -401,40 +437,42 @@ class Replica:
                 self.log.append(record)
             if answer.high is not None:
                 self.high = self.committed = min(self.log.end, answer.high)
+                self.give()
 
     def fetch_snapshot_response(self, voters: Sequence[int]) -> None:
         """[RFT-24]"""
         at, self.fetching = self.fetching, None
         assert at is not None
         self.has_fetched = True
-        self.log.replace(at, tuple(sorted({*voters})))
-        self.snapshot = at
+        self.log.replace(at, tuple(sorted({*voters})) if self.dynamic else self.log.voters)
         self.high = self.committed = at.offset
+        self.give()
 
     def create_snapshot(self, offset: int, epoch: int) -> bool:
         """Raises UnusableSnapshotError. [RFT-23]"""
         if offset < self.log.start:
             return False
-        if offset > self.committed or offset == 0:
+        there = self.log.end_of(epoch)
+        if offset > self.committed or self.log.begins_after(offset, epoch) or not self.log.is_whole(offset):
             raise UnusableSnapshotError
-        if self.log.before != (offset, epoch):
-            there = self.log.end_of(epoch)
-            if self.log.begins_after(offset, epoch) or there.epoch != epoch or there.offset < offset:
-                raise UnusableSnapshotError
-        if self.snapshot is not None and self.snapshot >= (offset, epoch):
+        if there.epoch != epoch or there.offset < offset:
+            raise UnusableSnapshotError
+        new = Position(offset, epoch)
+        if new in self.log.snapshots:
             return False
-        self.snapshot = Position(offset, epoch)
+        insort(self.log.snapshots, new, key=lambda s: (s.epoch, s.offset))
         return True
 
     def clean(self) -> None:
         """[RFT-23]"""
-        if self.snapshot is not None and self.snapshot.offset > self.log.start:
-            self.log.drop(self.snapshot)
+        latest = self.log.snapshots[-1]
+        if self.log.start < latest.offset <= self.committed:
+            self.log.drop(latest)
 
     # ---- what the controller asks
 
     def prepare_append(self, epoch: int, values: Sequence[str]) -> int:
-        """Raises NotLeaderError, IllegalArgumentError. [RFT-25, RFT-26]"""
+        """Raises NotLeaderError, IllegalArgumentError, TooManyBatchesError. [RFT-25, RFT-26]"""
         if self.role != LEADER:
             raise NotLeaderError
         if not values:
@@ -443,7 +481,9 @@ class Replica:
             raise NotLeaderError
         if epoch > self.epoch:
             raise IllegalArgumentError
-        self.prepared += [Record(epoch, value) for value in values]
+        if sum(not record.joined for record in self.prepared) >= MAX_BATCHES:
+            raise TooManyBatchesError
+        self.prepared += [Record(epoch, value, joined=i > 0) for i, value in enumerate(values)]
         return self.log.end + len(self.prepared) - 1
 
     def schedule_prepared_append(self) -> None:
@@ -485,13 +525,13 @@ class Replica:
             self.raise_high()
         return OK
 
-    def add_voter(self, voter: int, caught_up: bool) -> str:
+    def add_voter(self, voter: int) -> str:
         """[RFT-32]"""
         if (error := self.refuses_change()) is not None:
             return error
         if voter in self.log.voters:
             return "DUPLICATE_VOTER"
-        return self.change([*self.log.voters, voter]) if caught_up and voter in self.ends else TIME_OUT
+        return self.change([*self.log.voters, voter]) if voter in self.caught_up else TIME_OUT
 
     def remove_voter(self, voter: int) -> str:
         """[RFT-33]"""
@@ -502,46 +542,66 @@ class Replica:
 
     # ---- the listener
 
-    def register(self) -> None:
-        """[RFT-38]"""
-        self.given = -1
-        self.announced: tuple[int, int | None] = (0, None)
+    def tell(self, notice: Notice) -> None:
+        """Records that follow the last ones are told with them."""
+        if self.told and notice.kind == self.told[-1].kind == "commit":
+            last = self.told.pop()
+            notice = last._replace(records=last.records + notice.records)
+        self.told.append(notice)
 
-    def poll(self) -> list[Notice]:
-        """[RFT-35, RFT-36, RFT-37]"""
-        out: list[Notice] = []
-        if self.high is not None:
-            is_behind = self.given < 0 or self.given < self.log.start
-            if is_behind and self.given < self.high and self.snapshot is not None:
-                out.append(Notice("snapshot", self.snapshot.epoch, None, self.snapshot.offset))
-                self.given = self.snapshot.offset
-            self.given = max(self.given, 0)
-            if self.given < self.high:
-                out.append(Notice("commit", None, None, self.given, self.log.read(self.given, self.high)))
-                self.given = self.high
+    def give(self) -> None:
+        """A snapshot, if the listener cannot go on from what it has, and what is committed. [RFT-35, RFT-37]"""
+        if self.high is None:
+            return
+        is_behind = self.given < 0 or self.given < self.log.start
+        if is_behind and self.given < self.high and self.log.snapshots:
+            latest = self.log.snapshots[-1]
+            kind = "bootstrap" if latest == BOOTSTRAP else "snapshot"
+            self.tell(Notice(kind, latest.epoch, None, latest.offset))
+            self.given = latest.offset
+        self.given = max(self.given, 0)
+        if self.given < self.high:
+            self.tell(Notice("commit", None, None, self.given, self.log.read(self.given, self.high)))
+            self.given = self.high
+
+    def announce(self) -> None:
+        """Who leads, if that is news. [RFT-36]"""
         epoch, leader = self.announced
         is_news = self.epoch > epoch or (self.epoch == epoch and leader is None and self.leader is not None)
-        may_know = self.role != RESIGNED and (self.begun is None or self.given > self.begun)
-        if is_news and may_know:
+        if is_news and self.role != RESIGNED and (self.begun is None or self.given > self.begun):
             self.announced = (self.epoch, self.leader)
-            out.append(Notice("leader", self.epoch, self.leader))
-        return out
+            self.tell(Notice("leader", self.epoch, self.leader))
+
+    def register(self) -> None:
+        """[RFT-37, RFT-38]"""
+        self.given, self.announced, self.told = -1, (0, None), []
+        self.give()
+        self.announce()
+
+    def take_told(self) -> list[Notice]:
+        """What was told since the last call. [RFT-35]"""
+        told, self.told = self.told, []
+        return told
 
     def restart(self) -> None:
         """[RFT-1, RFT-39]"""
         self.high, self.committed = None, self.log.start
-        self.register()
+        offset, voters = self.log.history[0]
+        if self.log.snapshots:
+            self.log.history[0] = (max(offset, self.log.snapshots[-1].offset - 1), voters)
         if self.leader == self.local:
             self.begin(RESIGNED)
-        elif self.leader is not None:
-            self.begin(FOLLOWER if self.leader in self.log.voters else UNATTACHED)
+        elif self.voted == self.local:
+            self.leader = None
+            self.begin(CANDIDATE)
         else:
-            self.begin(CANDIDATE if self.voted == self.local else UNATTACHED)
+            self.is_homeless = self.leader is not None and self.leader not in self.log.voters
+            self.begin(UNATTACHED if self.leader is None or self.is_homeless else FOLLOWER)
         if self.role == CANDIDATE:
             self.answers[self.local] = True
-        if self.log.voters != (self.local,):
-            return
-        if self.role == CANDIDATE:
-            self.count()
-        else:
-            self.stand()
+        if self.log.voters == (self.local,):
+            if self.role == CANDIDATE:
+                self.count()
+            else:
+                self.stand()
+        self.register()

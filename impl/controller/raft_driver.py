@@ -7,11 +7,16 @@ from typing import Any
 
 from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.controller import raft as impl
+from kafkaspec.spec.common import raft_replica as replica
 from kafkaspec.spec.controller import raft as spec
 
 
-def _id(at: impl.Position | None) -> spec.SnapshotId | None:
-    return None if at is None else spec.SnapshotId(*at)
+def _id(at: impl.Position | None) -> replica.SnapshotId | None:
+    return None if at is None else replica.SnapshotId(*at)
+
+
+def _event(notice: impl.Notice) -> impl.Notice:
+    return notice._replace(records=tuple(replica.Record(*record) for record in notice.records))  # type: ignore[misc]
 
 
 class Driver(ByName):
@@ -21,6 +26,7 @@ class Driver(ByName):
     refusals = {
         impl.NotLeaderError: spec.NO_LEADER_APPENDS,
         impl.UnusableSnapshotError: spec.NO_SUCH_SNAPSHOT,
+        impl.TooManyBatchesError: spec.TOO_MANY_BATCHES,
     }
     make: type[impl.Replica] = impl.Replica
     subject: impl.Replica
@@ -29,37 +35,42 @@ class Driver(ByName):
         self.reset({})
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
-        first = spec.initial(**arguments)
-        self.subject = self.make(0, first.first, first.dynamic)
+        voters, dynamic = arguments.get("voters", (0, 1, 2)), arguments.get("dynamic", True)
+        self.subject = self.make(0, voters, dynamic)
 
-    def state(self) -> spec.Replica:
+    def state(self) -> replica.Replica:
         """The log with its epochs, and the voters where it begins."""
         r = self.subject
         log = r.log
-        return spec.Replica(
+        first_offset, first = log.history[0]
+        return replica.Replica(
             local=r.local,
-            first=log.history[0][1],
+            first=first,
             dynamic=r.dynamic,
             role=r.role,  # type: ignore[arg-type]
             epoch=r.epoch,
             leader=r.leader,
             voted=r.voted,
             start=log.start,
-            before=_id(log.before),
-            log=tuple(spec.Record(*record) for record in log.read(log.start)),
-            snapshot=_id(r.snapshot),
+            log=tuple(replica.Record(*record) for record in log.read(log.start)),
+            snapshots=tuple(replica.SnapshotId(*at) for at in log.snapshots),
+            first_offset=first_offset,
             fetching=_id(r.fetching),
             high=r.high,
             granted=frozenset(n for n, granted in r.answers.items() if granted),
             rejected=frozenset(n for n, granted in r.answers.items() if not granted),
             fetched=r.has_fetched,
+            homeless=r.is_homeless,
             begun=r.begun,
             ends=dict(r.ends),
+            seen=dict(r.ends_seen),
+            caught=frozenset(r.caught_up),
             heard=frozenset(r.heard),
-            prepared=tuple(spec.Record(*record) for record in r.prepared),
+            prepared=tuple(replica.Record(*record) for record in r.prepared),
             committed=r.committed,
             given=r.given,
             announced=r.announced,
+            told=tuple(replica.Event(*_event(notice)) for notice in r.told),
         )
 
     def prepare_append(self, epoch: int, values: tuple[str, ...]) -> Any:
@@ -74,10 +85,10 @@ class Driver(ByName):
         except impl.IllegalArgumentError:
             return spec.NO_SUCH_RESIGNATION
 
-    def fetch_response(self, answer: spec.FetchAnswer) -> None:
+    def fetch_response(self, answer: replica.FetchAnswer) -> None:
         at = answer.diverging and impl.Position(*answer.diverging)
         snapshot = answer.snapshot and impl.Position(*answer.snapshot)
         records = tuple(impl.Record(*record) for record in answer.records)
         self.subject.fetch_response(
-            impl.Fetched(answer.error, answer.epoch, answer.leader, answer.high, at, snapshot, records)
+            impl.FetchReply(answer.error, answer.epoch, answer.leader, answer.high, at, snapshot, records)
         )

@@ -167,7 +167,7 @@ class Logs(Model):
         s.next.acked[e][n] = len(s.log[n]) + 1
 
     # A leader resigns, a candidate hears of the leader, or either restarts. Its vote, its epoch and its log stay.
-    @action("RFT-10", "RFT-11", who="voter")
+    @action("RFT-10", "RFT-11", "RFT-39", who="voter")
     def step_down(s, n: Voter) -> None:
         require(s.part[n] != Part.VOTER)
         s.next.part[n] = Part.VOTER
@@ -218,8 +218,8 @@ class Logs(Model):
     @action("RFT-23", "RFT-24", who="follower")
     def load_snapshot(s, n: Voter, m: Voter, c: Length) -> None:
         e = s.epoch[n]
-        require(s.part[n] == Part.VOTER, s.in_charge(m, e), c > 0, c <= s.high[m])
         q = s.log[m]
+        require(s.part[n] == Part.VOTER, s.in_charge(m, e), c > 0, c <= s.high[m], c <= len(q))
         require(s.last_epoch(n) < q[c - 1] or (s.last_epoch(n) == q[c - 1] and len(s.log[n]) < c))
         s.next.log[n] = q[:c]
         s.next.high[n] = c
@@ -260,7 +260,7 @@ class Logs(Model):
         """Also of one that leads no more: no other is elected in that epoch."""
         return s.leader[e] is None or s.next.leader[e] == s.leader[e]
 
-    @step("RFT-1")
+    @step("RFT-1", "RFT-39")
     def a_vote_stays(s, n: Voter, e: Epoch) -> bool:
         return s.votes[e][n] is None or s.next.votes[e][n] == s.votes[e][n]
 

@@ -9,14 +9,31 @@ Source: KIP-595, KIP-630, KIP-853, KIP-996; KafkaRaftClient, QuorumState and Lea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import ONE_CALL, clause, not_modelled, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Machine, Refused, Step
-from kafkaspec.contract.numbers import LeaderEpoch, NodeId, Offset, Within
+from kafkaspec.contract.numbers import NodeId, Within
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE
+from kafkaspec.spec.common.raft_replica import (
+    BOOTSTRAP,
+    Epoch,
+    Event,
+    FetchAnswer,
+    Offset,
+    Record,
+    Replica,
+    Role,
+    SnapshotId,
+    VoteAnswer,
+    observe,
+    tell_committed,
+    tell_leader,
+)
 
 PREFIX = "RFT"
 TITLE = "Raft"
@@ -35,19 +52,14 @@ NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
 INVALID = "INVALID_REQUEST"
 TIMED_OUT = "REQUEST_TIMED_OUT"
 
-NOT_LEADER_EXCEPTION = "org.apache.kafka.raft.errors.NotLeaderException"
-ILLEGAL = "java.lang.IllegalArgumentException"
-NO_LEADER_APPENDS = Refused("RFT-25", NOT_LEADER_EXCEPTION)
-NO_SUCH_APPEND = Refused("RFT-25", ILLEGAL)
-NO_SUCH_RESIGNATION = Refused("RFT-27", ILLEGAL)
-NO_SUCH_SNAPSHOT = Refused("RFT-23", ILLEGAL)
+NO_LEADER_APPENDS = Refused("RFT-25", "org.apache.kafka.raft.errors.NotLeaderException")
+NO_SUCH_APPEND = Refused("RFT-25", ILLEGAL_ARGUMENT)
+TOO_MANY_BATCHES = Refused("RFT-26", ILLEGAL_STATE)
+NO_SUCH_RESIGNATION = Refused("RFT-27", ILLEGAL_ARGUMENT)
+NO_SUCH_SNAPSHOT = Refused("RFT-23", ILLEGAL_ARGUMENT)
 
-EXPLORED = {"proof": "the sizes of voter sets that change are explored, not proved"}
-QUORUM_WIDE = {
-    "spec": "about several replicas",
-    "impl": "about several replicas",
-    "mutant": "held up by the rules of each replica",
-}
+EXPLORED = {"proof": "explored at small sizes, not proved"}
+OF_MANY = {"impl": "about several replicas"}
 TIME = {"proof": "about what comes at last, or about all that others may do: explored"}
 OF_ONE_REPLICA = not_modelled("the order of calls to one listener; what is committed is modelled")
 
@@ -55,16 +67,15 @@ clause(
     """RFT-2: An epoch has at most one leader, for good. [KIP-595, 'Leader election']
 
     RFT-19: If two logs have a record of one epoch at one offset, they are the same up to there. [KIP-595; {LOG}]
-
-    RFT-20: Whoever is elected has every record that was committed in an earlier epoch. [KIP-595, 'Vote']
+    """,
+    without=OF_MANY,
+)
+clause(
+    """RFT-20: Whoever is elected has every record that was committed in an earlier epoch. [KIP-595, 'Vote']
 
     RFT-21: Two replicas never give their listeners different records at one offset. [KIP-595]
     """,
-    without={
-        "spec": "about several replicas",
-        "impl": "about several replicas",
-        "mutant": "held by the rules of one replica",
-    },
+    without=OF_MANY | EXPLORED | {"spec": "about several replicas"},
 )
 clause(
     """RFT-12: A majority of voters that fetches from its leader stays with it, whoever else wakes up or comes back,
@@ -73,148 +84,20 @@ clause(
     RFT-13: While a majority of voters is up, hears each other and their timers run out one by one, one of them is
     elected at last, and a majority follows it. [KIP-595; KIP-996]
     """,
-    without={
-        "spec": "about several replicas",
-        "impl": "about several replicas",
-        "mutant": "held by the rules of one replica",
-    }
-    | TIME,
+    without=OF_MANY | TIME | {"spec": "about several replicas"},
 )
 
 Backoff = Annotated[int, Within(0, 10_000)]
 """electionBackoffMaxMs"""
-Role = Literal["unattached", "prospective", "candidate", "leader", "follower", "resigned"]
-
-
-class Record(NamedTuple):
-    """Of data a value; of a change of the voters, who they are from there on; of neither: a leader's first record."""
-
-    epoch: int
-    value: str | None = None
-    voters: tuple[int, ...] | None = None
-
-
-class SnapshotId(NamedTuple):
-    """The offset behind its last record, and that record's epoch."""
-
-    offset: int
-    epoch: int
-
-
-class VoteAnswer(NamedTuple):
-    """Of Vote, BeginQuorumEpoch and EndQuorumEpoch; `granted` of the first alone."""
-
-    error: str
-    epoch: int
-    leader: int | None
-    granted: bool = False
-
-
-class FetchAnswer(NamedTuple):
-    """`high` is the leader's high watermark; at most one of the last three says something."""
-
-    error: str
-    epoch: int
-    leader: int | None
-    high: int | None = None
-    diverging: SnapshotId | None = None
-    """an epoch, and where it ends in the leader's log"""
-    snapshot: SnapshotId | None = None
-    records: tuple[Record, ...] = ()
-
-
-class Event(NamedTuple):
-    """What a listener is told: that `leader` leads `epoch`, or nobody known; to load a snapshot; or committed `records`
-    from `offset` on."""
-
-    kind: Literal["leader", "snapshot", "commit"]
-    epoch: int | None = None
-    leader: int | None = None
-    offset: int | None = None
-    records: tuple[Record, ...] = ()
-
-
-@dataclass(frozen=True)
-class Replica:
-    """The state. The log begins at `start`, behind the record of `snapshot`, or at 0."""
-
-    local: int
-    first: tuple[int, ...]
-    """the voters where no record says otherwise"""
-    dynamic: bool = True
-    """kraft.version is 1: voters can change"""
-    role: Role = "unattached"
-    epoch: int = 0
-    leader: int | None = None
-    voted: int | None = None
-    start: int = 0
-    before: SnapshotId | None = None
-    """the snapshot where the log begins"""
-    log: tuple[Record, ...] = ()
-    snapshot: SnapshotId | None = None
-    """the latest"""
-    fetching: SnapshotId | None = None
-    high: int | None = None
-    granted: frozenset[int] = frozenset()
-    rejected: frozenset[int] = frozenset()
-    fetched: bool = False
-    """a follower has fetched from this leader"""
-    begun: int | None = None
-    """the end of a leader's log when it was elected"""
-    ends: dict[int, int] = field(default_factory=dict)
-    """how far the logs of others go, as the leader knows"""
-    heard: frozenset[int] = frozenset()
-    """voters that have fetched since a majority did"""
-    prepared: tuple[Record, ...] = ()
-    """not scheduled, so in no log; a change of the voters waits behind data"""
-    committed: int = 0
-    """the high watermark that the log itself keeps through every role"""
-    given: int = -1
-    """the next offset of the listener; -1: it is new"""
-    announced: tuple[int, int | None] = (0, None)
-    """the epoch and leader that it was told last"""
-
-    @property
-    def end(self) -> int:
-        """The offset behind the last record."""
-        return self.start + len(self.log)
-
-    @property
-    def last_epoch(self) -> int:
-        """Of the last record; 0 if there is none."""
-        return self.log[-1].epoch if self.log else self.before.epoch if self.before else 0
-
-    @property
-    def voters(self) -> tuple[int, ...]:
-        """RFT-29."""
-        return next((r.voters for r in reversed(self.log) if r.voters is not None), self.first)
-
-    @property
-    def voters_offset(self) -> int:
-        """Where the voters are written; -1: not in the log."""
-        return next((self.start + i for i, r in reversed([*enumerate(self.log)]) if r.voters is not None), -1)
-
-    @property
-    def is_changing(self) -> bool:
-        """A change of the voters is not committed, or not even in the log."""
-        unwritten = any(r.voters is not None for r in self.prepared)
-        return unwritten or self.voters_offset >= (self.high or 0)
-
-    @property
-    def majority(self) -> int:
-        """How many voters are more than half."""
-        return len(self.voters) // 2 + 1
+MAX_BATCHES = 10
+"""How many may wait to be scheduled."""
 
 
 def initial(voters: tuple[NodeId, ...] = (0, 1, 2), dynamic: bool = True) -> Replica:
-    """Replica 0, for the first time."""
-    first = Replica(0, tuple(sorted({*voters})), dynamic)
-    return stand(first) if first.voters == (0,) else first
-
-
-def observe(state: Replica) -> Replica:
-    """All of it."""
-    return state
+    """Replica 0, one of the voters, for the first time."""
+    snapshots = (BOOTSTRAP,) if dynamic else ()
+    first = Replica(0, tuple(sorted({0, *voters})), dynamic, snapshots=snapshots)
+    return begin_listening(stand(first) if first.voters == (0,) else first)
 
 
 machine = Machine("raft", initial, observe)
@@ -222,11 +105,8 @@ machine = Machine("raft", initial, observe)
 
 def after(state: Replica, result: object) -> Replica:
     """The state that an operation leaves, in whichever form it was returned."""
-    if isinstance(result, Step):
-        found = result.state
-        assert isinstance(found, Replica)
-        return found
-    return result if isinstance(result, Replica) else state
+    found = result.state if isinstance(result, Step) else result
+    return found if isinstance(found, Replica) else state
 
 
 # ---- what is true after every call
@@ -235,9 +115,10 @@ def after(state: Replica, result: object) -> Replica:
 @states()
 def keeps_its_vote(state: Replica, result: object) -> bool:
     """RFT-1: A replica votes for at most one candidate in an epoch, itself included, and keeps the vote through every
-    change of its role in that epoch. [KIP-595; {QUORUM}]"""
+    change of its role in that epoch; a leader keeps instead that it leads. [KIP-595; {QUORUM}]"""
     s = after(state, result)
-    return s.epoch != state.epoch or state.voted is None or s.voted == state.voted
+    kept = s.leader == s.local if state.leader == state.local else s.voted == state.voted or s.leader == s.local
+    return s.epoch != state.epoch or kept or (state.voted is None and state.leader != state.local)
 
 
 @states()
@@ -248,7 +129,7 @@ def epochs_rise(state: Replica, result: object) -> bool:
     return after(state, result).epoch >= state.epoch
 
 
-@states()
+@states(without=EXPLORED)
 def committed_stays(state: Replica, result: object) -> bool:
     """RFT-22: What is below a replica's high watermark is not truncated, and the high watermark of a role does not
     fall. [{CLIENT}; {LEADER}]"""
@@ -259,31 +140,43 @@ def committed_stays(state: Replica, result: object) -> bool:
     return s.high >= state.high and all(s.log[i - s.start] == state.log[i - state.start] for i in kept)
 
 
-vote_stays = ensure(keeps_its_vote, "RFT-1 one vote an epoch")
-epoch_rises = ensure(epochs_rise, "RFT-6 epochs rise")
-log_stays = ensure(committed_stays, "RFT-22 what is committed stays")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kept_by_all(function: F) -> F:
+    """What every call keeps: a restart, and a snapshot that takes the place of the log, too."""
+    return ensure(epochs_rise, "RFT-6 epochs rise")(ensure(keeps_its_vote, "RFT-1 one vote an epoch")(function))
+
+
+def kept(function: F) -> F:
+    """And what all others keep."""
+    return ensure(committed_stays, "RFT-22 what is committed stays")(kept_by_all(function))
 
 
 # ---- roles
 
 
 def _become(state: Replica, role: Role, epoch: int, leader: int | None) -> Replica:
-    """The vote lasts as long as the epoch; what belongs to a role goes with it."""
-    return replace(
+    """The vote lasts as long as the epoch; what belongs to a role goes with it. The listener is told at once."""
+    s = replace(
         state,
         role=role,
         epoch=epoch,
         leader=leader,
-        voted=state.voted if epoch == state.epoch else None,
+        voted=None if epoch != state.epoch or leader == state.local else state.voted,
         granted=frozenset(),
         rejected=frozenset(),
         fetched=False,
+        homeless=state.homeless and epoch == state.epoch and role in ("unattached", "prospective"),
         fetching=None,
         begun=None,
         ends={},
+        seen={},
+        caught=frozenset(),
         heard=frozenset(),
         prepared=(),
     )
+    return tell_leader(s) if role in ("unattached", "follower", "candidate") else s
 
 
 @states()
@@ -310,19 +203,21 @@ def _stand_further(state: Replica) -> Replica:
 @states()
 def lead(state: Replica) -> Replica:
     """RFT-9: A candidate with the votes of a majority of its voters leads. Its first record, a leader change, is at the
-    end of its log; voters that stand in no log follow, where they can change. [{LEADER}]"""
-    leader = replace(_become(state, "leader", state.epoch, state.local), begun=state.end, high=None)
-    first: tuple[Record, ...] = (Record(state.epoch),)
-    if state.dynamic and state.voters_offset < 0 and state.before is None:
-        first = (*first, Record(state.epoch, voters=state.voters))
-    return write(leader, first)
+    end of its log; where voters can change, and the log does not say who they are, kraft.version and the voters follow,
+    in the same batch. [{LEADER}]"""
+    s = replace(_become(state, "leader", state.epoch, state.local), begun=state.end, high=None)
+    first: tuple[Record, ...] = (Record(s.epoch),)
+    if s.dynamic and s.voters_offset < 0:
+        first = (*first, Record(s.epoch, joined=True), Record(s.epoch, voters=s.voters, joined=True))
+    return write(s, first)
 
 
 @states()
 def give_up(state: Replica) -> Replica:
     """RFT-8: A prospective replica that a majority refuses, or whose election timer runs out, follows the leader that
-    it knows, or is unattached, in the same epoch and with the same vote. [KIP-996; {CLIENT}]"""
-    known = state.leader is not None
+    it knows, or is unattached, in the same epoch and with the same vote; then, if it was the timer, it asks again at
+    once. [KIP-996; {CLIENT}; {QUORUM}]"""
+    known = state.leader is not None and not state.homeless
     return _become(state, "follower" if known else "unattached", state.epoch, state.leader)
 
 
@@ -334,19 +229,10 @@ def resigned(state: Replica) -> Replica:
 def _hear(state: Replica, epoch: int, leader: int | None) -> Replica:
     """Of an epoch, and perhaps who leads it."""
     if epoch > state.epoch:
-        heard = _become(state, "unattached" if leader is None else "follower", epoch, leader)
-    elif leader is not None and state.leader is None:
-        heard = _become(state, "follower", epoch, leader)
-    else:
-        return state
-    return heard
-
-
-def consistent(state: Replica, epoch: int, leader: int | None) -> bool:
-    """Nobody says that another leads the replica's epoch, or that the replica leads where it does not."""
-    if leader == state.local:
-        return state.role == "leader" and epoch == state.epoch
-    return epoch != state.epoch or leader is None or state.leader is None or leader == state.leader
+        return _become(state, "unattached" if leader is None else "follower", epoch, leader)
+    if leader is not None and (state.leader is None or state.homeless):
+        return _become(state, "follower", epoch, leader)
+    return state
 
 
 # ---- timers
@@ -354,43 +240,34 @@ def consistent(state: Replica, epoch: int, leader: int | None) -> bool:
 
 @machine.operation("electionTimeout", kind="time")
 @require(lambda state: state.role not in ("leader", "follower"), "RFT-7 a role with an election timer")
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def election_timeout(state: Replica) -> Replica:
     """RFT-10: A leader that resigns stays in its epoch, knows itself as its leader and is followed no more; when its
-    election timer runs out it is unattached, in the next epoch. [{CLIENT}]"""
-    match state.role:
-        case "resigned":
-            return _become(state, "unattached", state.epoch + 1, None)
-        case "prospective":
-            return give_up(state)
-    return stand(state) if state.local in state.voters else state
+    election timer runs out it is unattached, in the next epoch, and a voter stands at once. [{CLIENT}; {QUORUM}]"""
+    s = state
+    if s.role == "resigned":
+        s = _become(s, "unattached", s.epoch + 1, None)
+    elif s.role == "prospective":
+        s = give_up(s)
+    return stand(s) if s.is_voter and s.role != "follower" else s
 
 
 @machine.operation("fetchTimeout", "RFT-7", kind="time")
 @require(lambda state: state.role == "follower", "RFT-7 a follower has a fetch timer")
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def fetch_timeout(state: Replica) -> Replica:
     """A follower has not had an answer of its leader."""
-    return stand(state) if state.local in state.voters else state
+    return stand(state) if state.is_voter else state
 
 
 @machine.operation("checkQuorumTimeout", kind="time")
 @require(lambda state: state.role == "leader" and len(state.voters) > 1, "RFT-28 a leader with other voters")
 @states(without=TIME)
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def check_quorum_timeout(state: Replica) -> Replica:
     """RFT-28: A leader from which no majority of its voters, itself included, has fetched for a while resigns. Whenever
     a majority has, it begins to count again. [{LEADER}]"""
     return resigned(state)
-
-
-# ---- votes
 
 
 @states()
@@ -417,10 +294,9 @@ def would_grant(state: Replica, candidate: int, up_to_date: bool, pre_vote: bool
 
 
 @machine.operation("vote", "RFT-3", "RFT-4", "RFT-5", "RFT-6")
+@states(without=ONE_CALL)
 @require(lambda state, candidate: candidate != state.local, "RFT-4 nobody asks itself")
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 @ensure(
     lambda state, epoch, pre_vote, result: (
         result.state == state or (epoch > state.epoch and result.state.voted is None) or not pre_vote
@@ -428,7 +304,7 @@ def would_grant(state: Replica, candidate: int, up_to_date: bool, pre_vote: bool
     "RFT-3 a pre-vote leaves no vote",
 )
 def vote(
-    state: Replica, epoch: LeaderEpoch, candidate: NodeId, last_epoch: LeaderEpoch, last_offset: Offset, pre_vote: bool
+    state: Replica, epoch: Epoch, candidate: NodeId, last_epoch: Epoch, last_offset: Offset, pre_vote: bool
 ) -> Step[Replica, VoteAnswer]:
     """RFT-40: A vote request is invalid whose log has a record of an epoch above its own; a candidate's also where it
     is of the same epoch. [{CLIENT}]"""
@@ -451,7 +327,7 @@ def heard_answer(state: Replica, error: str, epoch: int, leader: int | None) -> 
         return state, False
     if epoch > state.epoch or error in (FENCED, NOT_LEADER):
         return _hear(state, epoch, leader), False
-    return _hear(state, epoch, leader), error == NONE
+    return state if state.leader is not None else _hear(state, epoch, leader), error == NONE
 
 
 @machine.operation("voteResponse", "RFT-6", "RFT-7", "RFT-8", "RFT-9")
@@ -461,15 +337,13 @@ def heard_answer(state: Replica, error: str, epoch: int, leader: int | None) -> 
     ),
     "RFT-7 a voter answers once",
 )
-@require(lambda state, epoch, leader: consistent(state, epoch, leader), "RFT-2 one leader an epoch")
-@vote_stays
-@epoch_rises
-@log_stays
+@require(lambda state, epoch, leader: state.agrees(epoch, leader), "RFT-2 one leader an epoch")
+@kept
 def vote_response(
     state: Replica,
     source: NodeId,
     error: Literal["NONE", "FENCED_LEADER_EPOCH"],
-    epoch: LeaderEpoch,
+    epoch: Epoch,
     leader: NodeId | None,
     granted: bool,
 ) -> Replica:
@@ -486,14 +360,12 @@ def vote_response(
 
 @machine.operation("beginQuorumEpoch", "RFT-6")
 @require(
-    lambda state, epoch, leader: leader != state.local and consistent(state, epoch, leader), "RFT-2 one leader an epoch"
+    lambda state, epoch, leader: leader != state.local and state.agrees(epoch, leader), "RFT-2 one leader an epoch"
 )
-@vote_stays
-@epoch_rises
-@log_stays
-def begin_quorum_epoch(state: Replica, epoch: LeaderEpoch, leader: NodeId) -> Step[Replica, VoteAnswer]:
-    """RFT-11: A replica that hears of the leader of its epoch, by a request or an answer, and knew none, follows it; a
-    leader follows nobody in its epoch. [{CLIENT}]"""
+@kept
+def begin_quorum_epoch(state: Replica, epoch: Epoch, leader: NodeId) -> Step[Replica, VoteAnswer]:
+    """RFT-11: A replica that hears of the leader of its epoch, by a request or an answer, and knew none, or not where
+    that is, follows it; a leader follows nobody in its epoch. [{CLIENT}]"""
     if epoch < state.epoch:
         return Step(state, VoteAnswer(FENCED, state.epoch, state.leader))
     s = _hear(state, epoch, leader)
@@ -502,12 +374,10 @@ def begin_quorum_epoch(state: Replica, epoch: LeaderEpoch, leader: NodeId) -> St
 
 @machine.operation("endQuorumEpoch", "RFT-6", "RFT-11")
 @require(
-    lambda state, epoch, leader: leader != state.local and consistent(state, epoch, leader), "RFT-2 one leader an epoch"
+    lambda state, epoch, leader: leader != state.local and state.agrees(epoch, leader), "RFT-2 one leader an epoch"
 )
-@vote_stays
-@epoch_rises
-@log_stays
-def end_quorum_epoch(state: Replica, epoch: LeaderEpoch, leader: NodeId) -> Step[Replica, VoteAnswer]:
+@kept
+def end_quorum_epoch(state: Replica, epoch: Epoch, leader: NodeId) -> Step[Replica, VoteAnswer]:
     """The leader has resigned: as its first request, but the fetch timer is cut short."""
     return begin_quorum_epoch(state, epoch, leader)
 
@@ -527,18 +397,7 @@ def election_backoff_ms(state: Replica, successors: tuple[NodeId, ...], max_ms: 
 # ---- the log
 
 
-def end_of_epoch(state: Replica, epoch: int) -> SnapshotId:
-    """The last epoch of the log that is not above one, and where it ends. Of an epoch below all that there are: that
-    epoch, and where the log begins; above all: the end of the log."""
-    if epoch > state.last_epoch or not state.log:
-        return SnapshotId(state.end, state.last_epoch)
-    below = [i for i, r in enumerate(state.log) if r.epoch <= epoch]
-    if not below:
-        return SnapshotId(state.start, epoch)
-    return SnapshotId(state.start + below[-1] + 1, state.log[below[-1]].epoch)
-
-
-@states(without={"RFT-33": EXPLORED, "RFT-18": {}})
+@states(without=EXPLORED)
 def raise_high(state: Replica) -> Replica:
     """RFT-18: The high watermark of a leader is the offset that the logs of a majority of its voters have reached, once
     that is beyond the end of its log at its election; until then it is unknown. The leader counts if it is a voter. It
@@ -553,8 +412,8 @@ def raise_high(state: Replica) -> Replica:
     high = ends[len(ends) // 2]
     if high <= max(state.begun, state.high or 0):
         return state
-    raised = replace(state, high=high, committed=high)
-    return resigned(raised) if state.local not in state.voters and state.voters_offset < high else raised
+    raised = tell_leader(tell_committed(replace(state, high=high, committed=high)))
+    return resigned(raised) if not state.is_voter and state.voters_offset < high else raised
 
 
 def write(state: Replica, records: tuple[Record, ...]) -> Replica:
@@ -562,7 +421,7 @@ def write(state: Replica, records: tuple[Record, ...]) -> Replica:
     return raise_high(replace(state, log=state.log + records))
 
 
-@states()
+@states(without=EXPLORED)
 def refused_leader_request(state: Replica, epoch: int) -> str | None:
     """RFT-14: Whom only a leader can serve names its epoch: it is refused with FENCED_LEADER_EPOCH if that is lower
     than the replica's, with UNKNOWN_LEADER_EPOCH if it is higher (no epoch begins so), and with NOT_LEADER_OR_FOLLOWER
@@ -575,10 +434,10 @@ def refused_leader_request(state: Replica, epoch: int) -> str | None:
 
 
 @machine.operation("fetch", "RFT-14", "RFT-18", "RFT-28")
+@states(without={"RFT-23": EXPLORED})
 @require(lambda state, replica: replica != state.local, "RFT-14 nobody fetches from itself")
-@vote_stays
-@epoch_rises
-@log_stays
+@require(lambda state, offset: state.is_between_batches(offset), "RFT-17 whoever fetches has whole batches")
+@kept
 @ensure(
     lambda state, offset, result: (
         result.result.error != NONE
@@ -589,40 +448,43 @@ def refused_leader_request(state: Replica, epoch: int) -> str | None:
     "RFT-17 the records from there on",
 )
 def fetch(
-    state: Replica, replica: NodeId, epoch: LeaderEpoch, offset: Offset, last_epoch: LeaderEpoch
+    state: Replica, replica: NodeId, epoch: Epoch, offset: Offset, last_epoch: Epoch
 ) -> Step[Replica, FetchAnswer]:
     """RFT-15: A fetch is valid if the leader's log has records of its last epoch, up to its offset or further; or if it
     is of offset 0, and the log begins there. To any other the leader answers with the last epoch of its log that is not
     above, and where that ends. [KIP-595, 'Fetch'; {LOG}]
 
-    RFT-23: A fetch from before the log's beginning, or of an epoch before that of the snapshot there, is answered with
-    the id of the latest snapshot; so is one from offset 0, if there is any. A snapshot is made of what is committed, at
-    a record's end. [KIP-630; {CLIENT}]
+    RFT-23: A fetch from before the log's beginning, or of an epoch before that of the first snapshot, is answered with
+    the id of the latest snapshot; so is one from offset 0, if there is another than that of the bootstrap. A snapshot
+    is made of what is committed, at a batch's end. [KIP-630; {CLIENT}]
     """
     if last_epoch > epoch:
         return Step(state, FetchAnswer(INVALID, state.epoch, state.leader))
     if (error := refused_leader_request(state, epoch)) is not None:
         return Step(state, FetchAnswer(error, state.epoch, state.leader))
     answer = FetchAnswer(NONE, state.epoch, state.leader, state.high)
-    if state.snapshot is not None and (offset == 0 or _is_before(state, offset, last_epoch)):
-        return Step(state, answer._replace(snapshot=state.snapshot))
-    if offset > 0 and ((there := end_of_epoch(state, last_epoch)).epoch != last_epoch or there.offset < offset):
+    if state.latest is not None and (state.latest != BOOTSTRAP if offset == 0 else state.is_before(offset, last_epoch)):
+        return Step(state, answer._replace(snapshot=state.latest))
+    if offset > 0 and ((there := state.end_of_epoch(last_epoch)).epoch != last_epoch or there.offset < offset):
         return Step(state, answer._replace(diverging=there))
-    heard = state.heard | ({replica} & {*state.voters})
-    s = replace(state, ends={**state.ends, replica: offset}, heard=heard)
-    if len(s.heard) >= s.majority - (s.local in s.voters):
-        s = replace(s, heard=frozenset())
-    s = raise_high(s) if replica in s.voters else s
-    high = s.high
+    s = _fetched_by(state, replica, offset)
+    high = s.high if s.role == "leader" else s.committed
     return Step(s, answer._replace(high=high, records=state.log[offset - state.start :]))
 
 
-def _is_before(state: Replica, offset: int, last_epoch: int) -> bool:
-    """The log's beginning, where that is behind a snapshot."""
-    at = state.before
-    return at is not None and (
-        offset < state.start or (offset == state.start and last_epoch != at.epoch) or last_epoch < at.epoch
+def _fetched_by(state: Replica, replica: int, offset: int) -> Replica:
+    """What a leader knows more by a valid fetch."""
+    before = state.seen.get(replica, 0)
+    caught = offset >= state.end or (before > 0 and offset >= before)
+    heard = state.heard | ({replica} & {*state.voters})
+    s = replace(
+        state,
+        ends={**state.ends, replica: offset},
+        seen={**state.seen, replica: state.end},
+        caught=state.caught | {replica} if caught else state.caught,
+        heard=frozenset() if len(heard) >= state.majority - state.is_voter else heard,
     )
+    return raise_high(s) if replica in s.voters else s
 
 
 @states()
@@ -630,59 +492,41 @@ def truncated(state: Replica, diverging: SnapshotId) -> Replica:
     """RFT-16: A follower whose fetch was not valid cuts its log where the leader's epoch of the answer ends, or where
     its own records up to that epoch end, if that is before or it has none of it; it then fetches again. [KIP-595,
     'Fetch'; {LOG}]"""
-    if diverging.epoch == 0:
-        to = min(diverging.offset, state.end)
-    else:
-        own = end_of_epoch(state, diverging.epoch)
-        to = min(own.offset, diverging.offset) if own.epoch == diverging.epoch else own.offset
+    to = state.truncation(diverging)
     return replace(state, log=state.log[: max(0, to - state.start)])
-
-
-def _keeps_what_is_committed(state: Replica, diverging: SnapshotId | None) -> bool:
-    return diverging is None or truncated(state, diverging).end >= max(state.committed, state.start)
 
 
 @machine.operation("fetchResponse", "RFT-6", "RFT-11", "RFT-16")
 @require(lambda state: state.role in ("follower", "unattached"), "RFT-17 who fetches")
-@require(lambda state, answer: consistent(state, answer.epoch, answer.leader), "RFT-2 one leader an epoch")
+@require(lambda state: state.fetching is None, "RFT-24 no records while a snapshot is fetched")
+@require(lambda state, answer: state.agrees(answer.epoch, answer.leader), "RFT-2 one leader an epoch")
+@require(lambda state, answer: answer.error in (NONE, FENCED, NOT_LEADER, UNKNOWN_EPOCH), "RFT-14 what is answered")
 @require(lambda state, answer: answer.error != NONE or answer.leader is not None, "RFT-14 a leader answers")
 @require(
-    lambda state, answer: _keeps_what_is_committed(state, answer.diverging),
+    lambda state, answer: state.keeps_what_is_committed(answer.diverging),
     "RFT-22 no leader asks to truncate what is committed",
 )
-@require(
-    lambda state, answer: (
-        all(a.epoch <= b.epoch for a, b in zip(answer.records, answer.records[1:], strict=False))
-        and all(state.last_epoch <= r.epoch <= answer.epoch for r in answer.records)
-    ),
-    "RFT-19 records as a leader has them",
-)
-@require(
-    lambda state, answer: (
-        answer.high is None or state.high is None or min(answer.high, state.end + len(answer.records)) >= state.high
-    ),
-    "RFT-22 a high watermark does not fall",
-)
+@require(lambda state, answer: state.may_be_followed_by(answer), "RFT-19 records as a leader has them")
+@require(lambda state, answer: state.is_raised_by(answer), "RFT-22 a high watermark does not fall")
 @require(
     lambda state, answer: (
         answer.snapshot is None
         or (
             (answer.snapshot.epoch, answer.snapshot.offset) > (state.last_epoch, state.end)
+            and answer.snapshot.epoch <= answer.epoch
             and answer.snapshot.offset >= max(state.committed, state.start, 1)
         )
     ),
     "RFT-23 a snapshot of what the follower has not",
 )
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def fetch_response(state: Replica, answer: FetchAnswer) -> Replica:
     """RFT-17: A follower appends the records that it fetched from the end of its log. Its high watermark is the
     leader's, or the end of its log if that is before. [KIP-595, 'Fetch'; {CLIENT}]"""
     s, counts = heard_answer(state, answer.error, answer.epoch, answer.leader)
     if not counts:
         return s
-    s = replace(s, fetched=True)
+    s = replace(_hear(s, answer.epoch, answer.leader), fetched=True)
     if answer.diverging is not None:
         return truncated(s, answer.diverging)
     if answer.snapshot is not None:
@@ -691,84 +535,90 @@ def fetch_response(state: Replica, answer: FetchAnswer) -> Replica:
     if answer.high is None:
         return s
     high = min(s.end, answer.high)
-    return replace(s, high=high, committed=high)
+    return tell_committed(replace(s, high=high, committed=high))
 
 
 @machine.operation("fetchSnapshotResponse")
 @require(lambda state: state.role == "follower" and state.fetching is not None, "RFT-24 of a snapshot that is fetched")
 @require(lambda voters: len(voters) > 0, "RFT-29 there are voters")
-@vote_stays
-@epoch_rises
+@states(without=EXPLORED)
+@kept_by_all
 def fetch_snapshot_response(state: Replica, voters: tuple[NodeId, ...]) -> Replica:
     """RFT-24: A follower that has all of a snapshot begins its log there: nothing that was in it stays, and its high
-    watermark is the snapshot's offset. The voters are those of the snapshot. [KIP-630; {CLIENT}]"""
+    watermark is the snapshot's offset. The voters are those of the snapshot, where they can change. [KIP-630;
+    {CLIENT}]"""
     at = state.fetching
     assert at is not None
-    return replace(
+    s = replace(
         state,
         fetching=None,
         fetched=True,
         log=(),
         start=at.offset,
-        before=at,
-        snapshot=at,
+        snapshots=(at,),
         high=at.offset,
         committed=at.offset,
-        first=tuple(sorted({*voters})),
+        first=tuple(sorted({*voters})) if state.dynamic else state.first,
+        first_offset=at.offset - 1,
     )
+    return tell_committed(s)
 
 
 @machine.operation("createSnapshot", "RFT-23")
-@vote_stays
-@epoch_rises
-@log_stays
-def create_snapshot(state: Replica, offset: Offset, epoch: LeaderEpoch) -> Step[Replica, bool]:
-    """Whether there is a new one. It may not be beyond the high watermark, nor of another epoch than the log has."""
+@require(
+    lambda state, offset, epoch: offset > 0 and state.may_name(offset, epoch), "RFT-23 a snapshot has a last record"
+)
+@kept
+def create_snapshot(state: Replica, offset: Offset, epoch: Epoch) -> Step[Replica, bool]:
+    """Whether there is a new one. It may not be beyond the high watermark of the log, nor of an epoch that the log does
+    not have up to there."""
     if offset < state.start:
         return Step(state, False)
-    if offset > state.committed or offset == 0:
-        return Step(state, NO_SUCH_SNAPSHOT)
-    there = end_of_epoch(state, epoch)
-    at_start = state.before is not None and (offset, epoch) == state.before
-    if not at_start and (_is_before(state, offset, epoch) or there.epoch != epoch or there.offset < offset):
+    there = state.end_of_epoch(epoch)
+    if (
+        offset > state.committed
+        or state.is_before(offset, epoch)
+        or there.epoch != epoch
+        or there.offset < offset
+        or not state.is_between_batches(offset)
+    ):
         return Step(state, NO_SUCH_SNAPSHOT)
     new = SnapshotId(offset, epoch)
-    if state.snapshot is not None and new <= state.snapshot:
+    if new in state.snapshots:
         return Step(state, False)
-    return Step(replace(state, snapshot=new), True)
+    return Step(
+        replace(state, snapshots=tuple(sorted((*state.snapshots, new), key=lambda s: (s.epoch, s.offset)))), True
+    )
 
 
 @machine.operation("clean", "RFT-23", kind="time")
-@require(lambda state: state.snapshot is not None, "RFT-23 up to a snapshot")
-@vote_stays
-@epoch_rises
-@log_stays
+@require(lambda state: state.latest is not None, "RFT-23 up to a snapshot")
+@kept
 def clean(state: Replica) -> Replica:
-    """What is in the latest snapshot leaves the log."""
-    at = state.snapshot
+    """What is in the latest snapshot leaves the log, and older snapshots go, if it is known to be committed."""
+    at = state.latest
     assert at is not None
-    if at.offset <= state.start:
+    if not state.start < at.offset <= state.committed:
         return state
-    gone = state.log[: at.offset - state.start]
-    first = next((r.voters for r in reversed(gone) if r.voters is not None), state.first)
-    return replace(state, log=state.log[at.offset - state.start :], start=at.offset, before=at, first=first)
+    kept = state.log[at.offset - state.start :]
+    s = replace(state, log=state.log[: at.offset - state.start])
+    return replace(s, log=kept, start=at.offset, snapshots=(at,), first=s.voters, first_offset=s.voters_offset)
 
 
 # ---- what the controller asks
 
 
 @machine.operation("prepareAppend", "RFT-25")
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 @ensure(
     lambda state, result: isinstance(result.result, Refused) or result.state.log == state.log,
     "RFT-26 what is prepared is in no log",
 )
-def prepare_append(state: Replica, epoch: LeaderEpoch, values: tuple[str, ...]) -> Step[Replica, int]:
+def prepare_append(state: Replica, epoch: Epoch, values: tuple[str, ...]) -> Step[Replica, int]:
     """RFT-26: Records that a leader prepares get the offsets behind its log and what is prepared already; the last
     offset is the answer. They are in the log when an append is scheduled, all of them, in that order; a leader that
-    leads no more forgets them. [{CLIENT}; BatchAccumulator, Kafka 4.3.0]
+    leads no more forgets them. Those of one call are one batch; no more are prepared while 10 batches are not
+    scheduled. [{CLIENT}; BatchAccumulator, Kafka 4.3.0]
     """
     if state.role != "leader":
         return Step(state, NO_LEADER_APPENDS)
@@ -776,15 +626,17 @@ def prepare_append(state: Replica, epoch: LeaderEpoch, values: tuple[str, ...]) 
         return Step(state, NO_SUCH_APPEND)
     if epoch != state.epoch:
         return Step(state, NO_LEADER_APPENDS if epoch < state.epoch else NO_SUCH_APPEND)
-    s = replace(state, prepared=state.prepared + tuple(Record(epoch, v) for v in values))
+    waiting = [r for r in state.prepared if not r.joined]
+    if len(waiting) >= MAX_BATCHES:
+        return Step(state, TOO_MANY_BATCHES)
+    batch = tuple(Record(epoch, v, joined=i > 0) for i, v in enumerate(values))
+    s = replace(state, prepared=state.prepared + batch)
     return Step(s, s.end + len(s.prepared) - 1)
 
 
 @machine.operation("schedulePreparedAppend", "RFT-26")
 @states(without={"RFT-25": ONE_CALL})
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def schedule_prepared_append(state: Replica) -> Replica | Refused:
     """RFT-25: An append is refused with NotLeaderException by a replica that does not lead, or if it names a lower
     epoch than the leader's: a leader of before appends nothing. One that names a higher epoch, or no records, is an
@@ -796,9 +648,7 @@ def schedule_prepared_append(state: Replica) -> Replica | Refused:
 
 @machine.operation("resign")
 @states(without=ONE_CALL)
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def resign(state: Replica, epoch: Annotated[int, Within(-1, 2**31 - 1)]) -> Replica | Refused:
     """RFT-27: A leader that is asked to resign from its epoch does. From an earlier epoch, or once it has resigned,
     nothing is done: the caller has not heard yet. From a negative or a later epoch, or one that another leads, it is an
@@ -844,12 +694,8 @@ def _changed(state: Replica, voters: tuple[int, ...]) -> Replica:
     return write(state, (record,))
 
 
-def _is_one_change(before: tuple[int, ...], voters: tuple[int, ...]) -> bool:
-    return len({*before} ^ {*voters}) <= 1
-
-
 one_change = ensure(
-    lambda state, result: result.result != NONE or _is_one_change(state.voters, result.state.voters),
+    lambda state, result: result.result != NONE or len({*state.voters} ^ {*result.state.voters}) <= 1,
     "RFT-30 one voter more or less",
 )
 
@@ -857,26 +703,23 @@ one_change = ensure(
 @machine.operation("addVoter", "RFT-29", "RFT-30", "RFT-31")
 @states(without={"RFT-32": EXPLORED})
 @one_change
-@vote_stays
-@epoch_rises
-@log_stays
-def add_voter(state: Replica, voter: NodeId, caught_up: bool) -> Step[Replica, str]:
-    """RFT-32: A voter is added that is not one yet (DUPLICATE_VOTER) and has lately fetched up to the leader's end
-    (REQUEST_TIMED_OUT); the record counts for the leader as soon as it is written. [{VOTERS}]"""
+@kept
+def add_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:
+    """RFT-32: A voter is added that is not one yet (DUPLICATE_VOTER) and has once fetched all that the leader had at
+    that fetch or at its one before (REQUEST_TIMED_OUT); the record counts for the leader as soon as it is written.
+    [{VOTERS}; {LEADER}]"""
     if (error := refused_change(state)) is not None:
         return Step(state, error)
     if voter in state.voters:
         return Step(state, "DUPLICATE_VOTER")
-    if not caught_up or voter not in state.ends:
+    if voter not in state.caught:
         return Step(state, TIMED_OUT)
     return Step(_changed(state, tuple(sorted((*state.voters, voter)))), NONE)
 
 
 @machine.operation("removeVoter", "RFT-29", "RFT-30", "RFT-31", "RFT-33")
 @one_change
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def remove_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:
     """VOTER_NOT_FOUND if there is no such voter, or no other."""
     if (error := refused_change(state)) is not None:
@@ -889,82 +732,67 @@ def remove_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:
 # ---- what the listener is told
 
 
-@machine.operation("poll", "RFT-35")
-@states(without={"RFT-35": {}, "RFT-36": OF_ONE_REPLICA, "RFT-37": OF_ONE_REPLICA})
-@vote_stays
-@epoch_rises
-@log_stays
+@machine.operation("told", "RFT-35")
+@states(without={"RFT-35": EXPLORED, "RFT-36": OF_ONE_REPLICA, "RFT-37": OF_ONE_REPLICA})
 @ensure(
     lambda state, result: all(
-        e.kind != "commit" or (e.offset or 0) + len(e.records) <= (state.high or 0) for e in result.result
+        e.kind != "commit" or (e.offset or 0) + len(e.records) <= state.given for e in result.result
     ),
-    "RFT-35 nothing that is not committed",
+    "RFT-35 nothing that was not given",
 )
-def poll(state: Replica) -> Step[Replica, tuple[Event, ...]]:
-    """RFT-35: A listener is given every committed record, once, in the log's order, and no other. [{LISTENER}]
+def take_told(state: Replica) -> Step[Replica, tuple[Event, ...]]:
+    """What the listener was told since the last such call.
 
-    RFT-36: A listener is told of every epoch and leader that the replica knows when it is asked: of a later epoch, or
-    of its leader once there is one, and of nothing twice. That the replica itself leads it is told only when it was
-    given everything up to the record with which its epoch begins, and not once it has resigned. [{LISTENER}]
+    RFT-35: A listener is given every committed record, once, in the log's order, and no other; as soon as it is known
+    to be committed. [{LISTENER}]
 
-    RFT-37: A listener that is new is given the latest snapshot, if there is one, as soon as anything is committed
-    beyond the offset that it has; so is one that has less than the log begins with. [{LISTENER}]
+    RFT-36: A listener is told at once of a later epoch, or of its leader once there is one, and of nothing twice. That
+    the replica itself leads it is told only when it was given everything up to the record with which its epoch begins;
+    and not when it starts again in an epoch that it led. [{LISTENER}]
+
+    RFT-37: A listener that is new is given the latest snapshot, if there is one, as soon as a high watermark is known;
+    so is one that has less than the log begins with. [{LISTENER}]
     """
-    s = state
-    events: list[Event] = []
-    if (high := s.high) is not None:
-        if s.given < high and (s.given < 0 or s.given < s.start) and s.snapshot is not None:
-            events.append(Event("snapshot", s.snapshot.epoch, None, s.snapshot.offset))
-            s = replace(s, given=s.snapshot.offset)
-        elif s.given < 0:
-            s = replace(s, given=0)
-        if s.given < high:
-            events.append(Event("commit", None, None, s.given, s.log[s.given - s.start : high - s.start]))
-            s = replace(s, given=high)
-    if _is_news(s) and s.role != "resigned" and (s.role != "leader" or s.given > (s.begun or 0)):
-        s = replace(s, announced=(s.epoch, s.leader))
-        events.append(Event("leader", s.epoch, s.leader))
-    return Step(s, tuple(events))
+    return Step(replace(state, told=()), state.told)
 
 
-def _is_news(state: Replica) -> bool:
-    epoch, leader = state.announced
-    return state.epoch > epoch or (state.epoch == epoch and leader is None and state.leader is not None)
+def begin_listening(state: Replica) -> Replica:
+    """A listener that has nothing."""
+    return tell_leader(tell_committed(replace(state, given=-1, announced=(0, None), told=())))
 
 
 @machine.operation("register")
 @states(without=OF_ONE_REPLICA)
-@vote_stays
-@epoch_rises
-@log_stays
+@kept
 def register(state: Replica) -> Replica:
     """RFT-38: A listener that is registered in the place of another is told everything from the beginning, and the
     other nothing any more. [Kafka Internals, ch. 11; {LISTENER}]"""
-    return replace(state, given=-1, announced=(0, None))
+    return begin_listening(state)
 
 
 # ---- restart
 
 
 @machine.operation("restart", kind="restart")
-@vote_stays
-@epoch_rises
+@kept_by_all
 def restart(state: Replica) -> Replica:
     """RFT-39: A replica that starts again has its epoch, its vote, the leader that it knew and its log. Whoever led is
-    resigned, so that it writes no more in that epoch; a candidate is one still; who knows its leader follows it, if
-    that is a voter; all others are unattached. The high watermark is unknown. The only voter leads at once, in a new
-    epoch. [{QUORUM}]"""
-    kept = Replica(
+    resigned, so that it writes no more in that epoch; who voted for itself is a candidate, and forgets the leader that
+    it may have known; who knows its leader follows it, if that is a voter; all others are unattached. The high
+    watermark is unknown. The only voter leads at once, in a new epoch. [{QUORUM}]"""
+    latest = state.latest.offset if state.latest else 0
+    again = Replica(
         *(state.local, state.first, state.dynamic, "unattached", state.epoch, state.leader, state.voted),
-        *(state.start, state.before, state.log, state.snapshot),
+        *(state.start, state.log, state.snapshots, max(state.first_offset, latest - 1)),
         committed=state.start,
     )
     if state.leader == state.local:
-        kept = replace(kept, role="resigned")
-    elif state.voted == state.local and state.leader is None:
-        kept = replace(kept, role="candidate", granted=frozenset({state.local}))
-    elif state.leader is not None and state.leader in state.voters:
-        kept = replace(kept, role="follower")
-    if kept.voters != (kept.local,):
-        return kept
-    return lead(kept) if kept.role == "candidate" else stand(kept)
+        again = replace(again, role="resigned")
+    elif state.voted == state.local:
+        again = replace(again, role="candidate", leader=None, granted=frozenset({state.local}))
+    elif state.leader is not None:
+        is_known = state.leader in state.voters
+        again = replace(again, role="follower" if is_known else "unattached", homeless=not is_known)
+    if again.voters == (again.local,):
+        again = lead(again) if again.role == "candidate" else stand(again)
+    return begin_listening(again)
