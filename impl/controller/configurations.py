@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from kafkaspec.impl.controller.timeline import SnapshotRegistry, TimelineHashMap, TimelineHashSet, TimelineObject
+from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 
 MIN_INSYNC: Final = "min.insync.replicas"
@@ -20,6 +21,8 @@ UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
 LONGEST: Final = 0x7FFF
 """characters of a value"""
+BLANKS: Final = "".join(map(chr, range(0x21)))
+"""what Java trims"""
 CORDONED_SUPPORTED: Final = 30
 """the metadata.version from which on log directories can be cordoned"""
 
@@ -58,10 +61,12 @@ def _same(value: str) -> str:
 
 def _hours_to_ms(value: str) -> str:
     """Of what is no number of hours, 0 ms."""
-    text = value.strip()
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    hours = int(text) if digits.isascii() and digits.isdigit() else 0
-    return str(hours * 3_600_000)
+    text = value.strip(BLANKS)
+    digits = text.removeprefix("-" if text[:1] == "-" else "+").lstrip("0") or text[-1:]
+    hours = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= len(str(INT_MAX)) else 0
+    if text[:1] == "-":
+        hours = -hours
+    return str(hours * 3_600_000 if -INT_MAX - 1 <= hours <= INT_MAX else 0)
 
 
 SCHEMA: Final[Mapping[Type, Mapping[str, Key]]] = {

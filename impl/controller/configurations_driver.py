@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafkaspec.contract.machine import ByName
 from kafkaspec.impl.controller import configurations as impl
+from kafkaspec.impl.controller.registry_driver import RegistryDriver
 from kafkaspec.impl.controller.timeline import SnapshotRegistry
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import configurations as spec
@@ -56,7 +56,7 @@ class StandIn(impl.Surroundings):
         return key != spec.UNSUPPORTED
 
 
-class Driver(ByName):
+class Driver(RegistryDriver):
     """Our implementation, walked against the spec."""
 
     machine = spec.machine
@@ -79,11 +79,11 @@ class Driver(ByName):
             self.first.node_id,
             self.first.static,
             self.first.missing,
-            self._view(LATEST_EPOCH),
-            tuple((e, self._view(e)) for e in self.registry.epochs),
-            max(-2, self.registry.highest_epoch),
             self.around.checked,
             self.around.policed,
+            present=self._view(LATEST_EPOCH),
+            past=self.past(self._view),
+            highest=self.highest(),
         )
 
     def _view(self, epoch: int) -> spec.View:
@@ -133,15 +133,6 @@ class Driver(ByName):
 
     def describe_configs(self, resource: spec.Resource, keys: Sequence[str], epoch: int) -> dict[str, str]:
         return dict(sorted(self.subject.describe_configs(_resource(resource), keys, epoch).items()))
-
-    def get_or_create_snapshot(self, epoch: int) -> None:
-        self.registry.get_or_create_snapshot(epoch)
-
-    def revert_to_snapshot(self, epoch: int) -> None:
-        self.registry.revert_to_snapshot(epoch)
-
-    def delete_snapshots_up_to(self, epoch: int) -> None:
-        self.registry.delete_snapshots_up_to(epoch)
 
     def reset_registry(self, version: int) -> None:
         self.registry.reset()

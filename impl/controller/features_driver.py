@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafkaspec.contract.machine import ByName, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.controller import features as impl
+from kafkaspec.impl.controller.registry_driver import RegistryDriver
 from kafkaspec.impl.controller.timeline import SnapshotRegistry
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import features as spec
@@ -24,7 +25,7 @@ def _unknown(e: Exception) -> Refused:
     return Refused("FEA-19", "java.lang.IllegalArgumentException", str(e))
 
 
-class Driver(ByName):
+class Driver(RegistryDriver):
     """Our implementation, walked against the spec."""
 
     machine = spec.machine
@@ -57,19 +58,18 @@ class Driver(ByName):
     def state(self) -> spec.Features:
         """All of it; of the other nodes what the caller said."""
         told = self.raft.told
-        epochs = self.registry.epochs
         return spec.Features(
             self.first.node_id,
             self.first.quorum,
             self.first.supported,
-            self._levels(LATEST_EPOCH),
-            tuple((e, self._levels(e)) for e in epochs),
-            max(-2, self.registry.highest_epoch),
             tuple(sorted(self.nodes["brokers"].items())),
             tuple(sorted(self.nodes["controllers"].items())),
             self.raft.version,
             self.raft.refusal,
             None if told is None else spec.KraftUpgrade(*told),
+            present=self._levels(LATEST_EPOCH),
+            past=self.past(self._levels),
+            highest=self.highest(),
         )
 
     def observe(self) -> Any:
@@ -114,15 +114,6 @@ class Driver(ByName):
     def default_supported_feature_map(self, unstable: bool) -> list[spec.SupportedLevels]:
         found = impl.default_supported_features(unstable)
         return [spec.SupportedLevels(name, *range) for name, range in sorted(found.items())]
-
-    def get_or_create_snapshot(self, epoch: int) -> None:
-        self.registry.get_or_create_snapshot(epoch)
-
-    def revert_to_snapshot(self, epoch: int) -> None:
-        self.registry.revert_to_snapshot(epoch)
-
-    def delete_snapshots_up_to(self, epoch: int) -> None:
-        self.registry.delete_snapshots_up_to(epoch)
 
     def reset_registry(self, version: int | None) -> None:
         self.registry.reset()

@@ -389,11 +389,12 @@ class QuorumController:
         if self.is_active:
             raise FatalFaultError
         self.memory.forget()
+        last = end_offset - 1
         for record in records:
             try:
-                self.memory.replay(record, end_offset - 1, in_snapshot=True)
+                self.memory.replay(record, last, in_snapshot=True)
             except ReplayError as e:
                 raise FatalFaultError from e
-        self.memory.take(end_offset)
-        self.last_committed_offset = self.last_stable_offset = end_offset
+        self.memory.take(last)
+        self.last_committed_offset = self.last_stable_offset = last
         self.last_committed_epoch = epoch

@@ -21,6 +21,7 @@ from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, not_modelled, state
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import NodeId, Within
+from kafkaspec.spec.common.snapshots import Epoch, SnapshotState
 
 PREFIX = "CFG"
 TITLE = "Dynamic configurations"
@@ -153,26 +154,14 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Configurations:
+class Configurations(SnapshotState[View]):
     """One controller's."""
 
     node_id: int
     static: Configs
     missing: tuple[Resource, ...]
-    present: View
-    past: tuple[tuple[int, View], ...] = ()
-    highest: int = -2
     checked: CheckedValues | None = field(default=None, hash=False)
     policed: PolicyRequest | None = field(default=None, hash=False)
-
-    @property
-    def epochs(self) -> list[int]:
-        """The epochs of all snapshots, rising."""
-        return [epoch for epoch, _ in self.past]
-
-    def past_at(self, epoch: int) -> View | None:
-        """What there was at a snapshot."""
-        return dict(self.past).get(epoch)
 
 
 class ShownResource(NamedTuple):
@@ -202,8 +191,6 @@ class Observation:
 
 
 Known = Annotated[int, Within(23, 30)]
-Epoch = Annotated[int, Within(-1, 2**62)]
-"""of a snapshot: an offset, or -1 before the first one"""
 
 
 def initial(
@@ -215,7 +202,7 @@ def initial(
     """Nothing is configured but statically; the missing resources do not exist."""
     own = tuple(sorted({key: value for key, value in static}.items()))  # noqa: C416
     gone = tuple(Resource(type, name) for type, name in missing)
-    return Configurations(node_id, own, gone, View(metadata_version=metadata_version))
+    return Configurations(node_id, own, gone, present=View(metadata_version=metadata_version))
 
 
 def _shown(view: View) -> ShownView:
@@ -621,8 +608,9 @@ def topic_config(state: Configurations, topic: str, key: str) -> Effective:
 
 def _number(text: str) -> int:
     """As Java reads it; 0 for what is no number of 32 bits."""
-    found = re.fullmatch(r"\s*([+-]?[0-9]{1,9})\s*", text)
-    return int(found[1]) if found else 0
+    found = re.fullmatch(r"[\0- ]*([+-]?)0*([0-9]{1,10})[\0- ]*", text)
+    number = int(found[1] + found[2]) if found else 0
+    return number if -(2**31) <= number < 2**31 else 0
 
 
 @machine.question("uncleanLeaderElectionEnabledForTopic")
@@ -649,7 +637,7 @@ def describe_configs(state: Configurations, resource: Resource, keys: Sequence[s
 @require(lambda state, epoch: epoch > state.highest, "CFG-18 a new epoch is above every one used before")
 def get_or_create_snapshot(state: Configurations, epoch: Epoch) -> Configurations:
     """A snapshot of everything."""
-    return replace(state, past=(*state.past, (epoch, state.present)), highest=epoch)
+    return state.with_snapshot(epoch)
 
 
 @machine.operation("revertToSnapshot")
@@ -660,18 +648,16 @@ def revert_to_snapshot(state: Configurations, epoch: Epoch) -> Configurations:
     """CFG-18: What there was at a snapshot can be read, and is put back by a revert: the configurations of every
     resource, and the index of brokers. A reset leaves nothing. [{CONFIGURATIONS}, its nested TimelineHashMap and
     TimelineHashSet; {CHAPTER}]"""
-    view = state.past_at(epoch)
-    assert view is not None
-    return replace(state, present=view, past=state.past[: state.epochs.index(epoch) + 1], highest=epoch)
+    return state.reverted(epoch)
 
 
 @machine.operation("deleteSnapshotsUpTo", "CFG-18")
 def delete_snapshots_up_to(state: Configurations, epoch: Epoch) -> Configurations:
     """Snapshots below the epoch are forgotten."""
-    return replace(state, past=tuple(p for p in state.past if p[0] >= epoch))
+    return state.without_below(epoch)
 
 
 @machine.operation("reset", "CFG-18")
 def reset_registry(state: Configurations, version: Known) -> Configurations:
     """`reset` of the registry, before a snapshot of the log is loaded; then the record of that metadata.version."""
-    return replace(state, present=View(metadata_version=version), past=(), highest=-2)
+    return state.begun_again(View(metadata_version=version))

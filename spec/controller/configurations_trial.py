@@ -61,7 +61,27 @@ def _changed(state: Configurations) -> Sequence[Any]:
         [[TOPIC, [["retention.ms", "SET", "z" * (MOST_CHARACTERS + 1)]]]],
         [[TOPIC, []], [OTHER, []]], [],
     ]  # fmt: skip
-    return [*found, *several * 6]
+    rare = [
+        [[TOPIC, [good, ["retention.ms", "APPEND", "1"]]]],
+        [[CLUSTER, [["log.retention.hours", "SET", " -1 "]]]],
+        [[CLUSTER, [["log.retention.ms", "DELETE", None], ["log.retention.hours", "SET", "x"]]]],
+        [[NODE, [[CORDONED, "SET", " "]]]],
+    ]  # fmt: skip
+    return [*found, *several * 6, *rare * 30, *_of_lists(state) * 30]
+
+
+def _of_lists(state: Configurations) -> list[Any]:
+    """Requests that change a list which a resource has."""
+    found: list[Any] = []
+    for r, configs in state.present.configs:
+        for key, value in configs:
+            changes: list[list[Any]] = []
+            if key in ("cleanup.policy", "log.cleanup.policy"):
+                changes = [[key, "APPEND", "x"]] * 5 if ",," in value else [[key, "SET", "a,,b,"]]
+            elif key == CORDONED:
+                changes = [[key, "SET", "/b"], [key, "SET", "/a , /b"]]
+            found += [[[[*r], [change]]] for change in changes]
+    return found
 
 
 def _new(state: Configurations) -> Sequence[Any]:

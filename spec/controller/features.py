@@ -22,6 +22,7 @@ from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Int16, LeaderEpoch, NodeId, Within
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE
+from kafkaspec.spec.common.snapshots import Epoch, SnapshotState
 
 PREFIX = "FEA"
 TITLE = "Finalized features"
@@ -65,8 +66,6 @@ NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
 """Which level needs which level of another feature"""
 
 Level = Int16
-Epoch = Annotated[int, Within(-1, 2**62)]
-"""of a snapshot: an offset, or -1 before the first one"""
 UpgradeType = Literal["UNKNOWN", "UPGRADE", "SAFE_DOWNGRADE", "UNSAFE_DOWNGRADE"]
 
 
@@ -130,17 +129,12 @@ Node = tuple[int, tuple[SupportedLevels, ...]]
 
 
 @dataclass(frozen=True)
-class Features:
+class Features(SnapshotState[Levels]):
     """One controller, what it has finalized, and what it knows of the other nodes."""
 
     node_id: int
     quorum: tuple[int, ...]
     supported: tuple[SupportedLevels, ...]
-    present: Levels
-    past: tuple[tuple[int, Levels], ...] = ()
-    """by rising epochs"""
-    highest: int = -2
-    """the highest epoch used"""
     brokers: tuple[Node, ...] = ()
     """by rising ids"""
     controllers: tuple[Node, ...] = ()
@@ -149,15 +143,6 @@ class Features:
     refusal: str | None = None
     """what the raft client says to an upgrade; None: it does it"""
     told: KraftUpgrade | None = None
-
-    @property
-    def epochs(self) -> list[int]:
-        """The epochs of all snapshots, rising."""
-        return [epoch for epoch, _ in self.past]
-
-    def past_at(self, epoch: int) -> Levels | None:
-        """What was finalized at a snapshot."""
-        return dict(self.past).get(epoch)
 
 
 class ShownLevels(NamedTuple):
@@ -197,7 +182,7 @@ def initial(
 ) -> Features:
     """A controller that has replayed the record of its metadata.version, if there is one and it supports it."""
     own = tuple({feature: SupportedLevels(feature, *levels) for feature, *levels in supported}.values())
-    first = Features(node_id, tuple(quorum), own, Levels(), kraft=kraft_version)
+    first = Features(node_id, tuple(quorum), own, present=Levels(), kraft=kraft_version)
     if metadata_version is None or not _within(own, METADATA, metadata_version):
         return first
     return replace(first, present=Levels(metadata_version))
@@ -597,7 +582,7 @@ def default_supported_feature_map(unstable: bool) -> list[SupportedLevels]:
 @require(lambda state, epoch: epoch > state.highest, "FEA-21 a new epoch is above every one used before")
 def get_or_create_snapshot(state: Features, epoch: Epoch) -> Features:
     """A snapshot of all that is finalized."""
-    return replace(state, past=(*state.past, (epoch, state.present)), highest=epoch)
+    return state.with_snapshot(epoch)
 
 
 @machine.operation("revertToSnapshot")
@@ -614,15 +599,13 @@ def revert_to_snapshot(state: Features, epoch: Epoch) -> Features:
     feature and no metadata.version. kraft.version is the raft client's, and stays. [{MANAGER}, its TimelineHashMap and
     TimelineObject; {CHAPTER}]
     """
-    levels = state.past_at(epoch)
-    assert levels is not None
-    return replace(state, present=levels, past=state.past[: state.epochs.index(epoch) + 1], highest=epoch)
+    return state.reverted(epoch)
 
 
 @machine.operation("deleteSnapshotsUpTo", "FEA-21")
 def delete_snapshots_up_to(state: Features, epoch: Epoch) -> Features:
     """Snapshots below the epoch are forgotten."""
-    return replace(state, past=tuple(p for p in state.past if p[0] >= epoch))
+    return state.without_below(epoch)
 
 
 @machine.operation("reset", "FEA-21")
@@ -630,7 +613,7 @@ def reset_registry(state: Features, version: Known | None) -> Features:
     """`reset` of the registry, before a snapshot of the log is loaded; then the record of that metadata.version is
     replayed, if there is one and it is supported."""
     known = version is not None and _within(state.supported, METADATA, version)
-    return replace(state, present=Levels(version if known else None), past=(), highest=-2)
+    return state.begun_again(Levels(version if known else None))
 
 
 # ---- the other nodes -------------------------------------------------------------------------------------------------

@@ -30,8 +30,9 @@ DEFAULT = [[*s] for s in by_default(False)]
 TESTING = [[*s] for s in by_default(True)] + [[TESTED, 0, 2], [NEEDED, 0, 1], [NEEDY, 0, 1]]
 WIDE = [[METADATA, 0, 40], *([f, 0, 2**15 - 1] for f in HIGHEST), ["unheard.of", 0, 3], ["fixed", 2, 2]]
 OLD = [[METADATA, 7, 22], [KRAFT, 0, 1], [GROUP, 0, 1]]
+LATER = [[METADATA, 30, 2**15 - 1], [KRAFT, 0, 1], [GROUP, 1, 2**15 - 1]]
 BARE: list[list[Any]] = []
-NODES = (None, DEFAULT, TESTING, WIDE, WIDE, OLD, None, BARE)
+NODES = (None, DEFAULT, TESTING, WIDE, WIDE, OLD, None, BARE, LATER)
 
 
 def _asked(state: Features) -> list[list[Any]]:
@@ -58,9 +59,10 @@ def _updates(state: Features) -> Sequence[Any]:
         [[TESTED, 2, None], [METADATA, 31, None]], [group, [METADATA, 6, "UNSAFE_DOWNGRADE"]],
         [[KRAFT, 1, None], [GROUP, 5, None]], [[KRAFT, 1, None], group], [group, [KRAFT, 1, None], [SHARE, 1, None]],
         [[GROUP, 0, "SAFE_DOWNGRADE"], [SHARE, 0, "UNSAFE_DOWNGRADE"], [TRANSACTION, 2, None]],
-        [group, [SHARE, -1, None]],
+        [group, [SHARE, -1, None]], [[KRAFT, 2, None]],
     ]  # fmt: skip
-    return [*single, *pairs * 6, []]
+    refused = [[[KRAFT, 1, None]]] * 40 if state.refusal is not None else []
+    return [*single, *pairs * 6, *refused, []]
 
 
 def _levels(state: Features) -> Sequence[int]:
@@ -80,7 +82,7 @@ machine.candidates |= {
     "init:kraft_version": lambda state: (0, 1),
     "updates": _updates,
     "validate_only": lambda state: (False, False, True),
-    "claimed_epoch": lambda state: (0, 7),
+    "claimed_epoch": lambda state: (0, 7, 70_000),
     "replayed": lambda state: (True, True, False),
     "name": lambda state: (METADATA, METADATA, *HIGHEST, "unheard.of", "fixed"),
     "level": _levels,

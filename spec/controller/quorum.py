@@ -362,8 +362,9 @@ def batches_of(records: Sequence[Record], atomic: bool, cap: int) -> list[Sequen
 
     QRM-9: Others are as many batches as needed, each as large as may be, and the call waits for the last. If they are
     an exact multiple of what a batch may have, Kafka 4.3.0 hands Raft an empty batch behind them, which Raft refuses:
-    the controller fails over by a fault. [Kafka Internals, ch. 11, Atomic vs. non-atomic batches;
-    QuorumController.appendRecords; KafkaRaftClient.append, Kafka 4.3.0]
+    the controller fails over by a fault. That is no known deviation: nobody is promised when a controller does not fail
+    over, and what comes of it is what comes of any fault (QRM-23). [Kafka Internals, ch. 11, Atomic vs. non-atomic
+    batches; QuorumController.appendRecords; KafkaRaftClient.append, Kafka 4.3.0]
     """
     if atomic:
         return None if len(records) > cap else [records]
@@ -726,11 +727,8 @@ def load_snapshot(state: Controller, offset: Offset, epoch: Epoch, records: Sequ
     """Raft has a snapshot of the log up to `offset`, not included.
 
     QRM-31: A standby that loads a snapshot first forgets everything, then applies all of its records at its last
-    offset; no transaction is open then. Kafka 4.3.0 takes the snapshot's end for the committed and the stable offset:
-    one more than the offset of the last record that is in it. A batch of one record that comes next has that offset,
-    and so the stable state is without it until another is committed; a controller that becomes active before that, and
-    renounces, loses it. [Kafka Internals, ch. 11, Failure handling; OffsetControlManager.endLoadSnapshot,
-    RecordsSnapshotReader.lastContainedLogOffset, Kafka 4.3.0]
+    offset, which is then the committed and the stable one; no transaction is open. [Kafka Internals, ch. 11, Failure
+    handling; OffsetControlManager.endLoadSnapshot, RecordsSnapshotReader.lastContainedLogOffset, Kafka 4.3.0]
 
     QRM-33: An active controller that is to load a snapshot meets a fatal fault. [Kafka Internals, ch. 11, Failure
     handling; QuorumController.handleLoadSnapshot, Kafka 4.3.0]
@@ -749,5 +747,6 @@ def load_snapshot(state: Controller, offset: Offset, epoch: Epoch, records: Sequ
             after = applied(after, record, offset - 1, in_snapshot=True)
     if after is None:
         return halted(state)
-    after = replace(after, committed=offset, committed_epoch=epoch, stable=offset, end=offset)
-    return replace(after, past=((offset, after.memory),))
+    last = offset - 1
+    after = replace(after, committed=last, committed_epoch=epoch, stable=last, end=offset)
+    return replace(after, past=((last, after.memory),))

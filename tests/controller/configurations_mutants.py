@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kafkaspec.contract.machine import Machine
 from kafkaspec.impl.controller import configurations as impl
 from kafkaspec.impl.controller.configurations import (
     AlterResult,
@@ -22,19 +22,12 @@ from kafkaspec.impl.controller.configurations_driver import Driver, StandIn
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import configurations as model
 from kafkaspec.models.controller.configurations import Broker
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import configurations as spec
+from tests.controller.made import deleting_one_more, faulty_machine, maker
 
-
-def _of(make: type[ConfigurationControlManager]) -> Callable[[], Driver]:
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+_of = partial(maker, Driver)
 
 
 # ---- requests
@@ -464,9 +457,135 @@ class DescribesThePresent(ConfigurationControlManager):
         return super().describe_configs(resource, keys, LATEST_EPOCH)
 
 
+# ---- what shows rarely
+class TwoResources(ConfigurationControlManager):
+    """A third resource of a request is not checked."""
+
+    def incremental_alter_configs(
+        self, changed: Iterable[tuple[Resource, Changes]], newly_created: bool, forwarded: bool
+    ) -> AlterResult:
+        first, rest = [*changed][:2], [*changed][2:]
+        result = super().incremental_alter_configs(first, newly_created, forwarded)
+        for resource, changes in rest:
+            try:
+                more = [*self.incremental_records(resource, changes)]
+            except impl.InvalidConfigError as e:
+                result.errors.append(e)
+                continue
+            result.errors.append(None)
+            result.records += [*more, *self.clear_elr_records(more)]
+        return result
+
+
+class KeepsEmptyParts(ConfigurationControlManager):
+    """Of the list before an addition."""
+
+    def new_value(
+        self, resource: Resource, key: str, operation: Operation, given: str | None, current: str | None
+    ) -> str | None:
+        found = super().new_value(resource, key, operation, given, current)
+        empty = operation is Operation.APPEND and current is not None and ",," in current
+        return f"{current},{given}" if empty else found
+
+
+class EmptyIsDefault(ConfigurationControlManager):
+    """An empty list is one that is not set."""
+
+    def new_value(
+        self, resource: Resource, key: str, operation: Operation, given: str | None, current: str | None
+    ) -> str | None:
+        return super().new_value(resource, key, operation, given, current or None)
+
+
+class BlanksCount(ConfigurationControlManager):
+    """Around the commas of log directories."""
+
+    def check_cordoned(self, record: ConfigRecord, existing: Mapping[str, str], forwarded: bool) -> None:
+        before = existing.get(impl.CORDONED_DIRS)
+        joined = {**existing, impl.CORDONED_DIRS: before.replace(" , ", "+")} if before is not None else existing
+        super().check_cordoned(record, joined, forwarded)
+
+
+class BlankIsADirectory(ConfigurationControlManager):
+    def check_cordoned(self, record: ConfigRecord, existing: Mapping[str, str], forwarded: bool) -> None:
+        blank = record.value is not None and record.value.isspace()
+        super().check_cordoned(record._replace(value="?") if blank else record, existing, forwarded)
+
+
+class ClearsOnce(ConfigurationControlManager):
+    """However many records of a request there are."""
+
+    def clear_elr_records(self, records: Iterable[Record]) -> list[Record]:
+        return super().clear_elr_records(records)[:1]
+
+
+class OneBrokerLosesIt(ConfigurationControlManager):
+    def elr_safety_records(self) -> list[Record]:
+        found = super().elr_safety_records()
+        brokers = [r for r in found if isinstance(r, ConfigRecord) and r.value is None]
+        return [r for r in found if r not in brokers[1:]]
+
+
+class ElrForGood(ConfigurationControlManager):
+    """Switched off, it is as it was."""
+
+    was_on = False
+
+    @property
+    def elr(self) -> bool:
+        self.was_on = self.was_on or super().elr
+        return self.was_on
+
+
+class RevertsTheMapAlone(Driver):
+    """The index of brokers stays."""
+
+    def revert_to_snapshot(self, epoch: int) -> None:
+        before = {*self.subject.brokers_with_configs.elements()}
+        super().revert_to_snapshot(epoch)
+        self.subject.brokers_with_configs.add_all(before - {*self.subject.brokers_with_configs.elements()})
+
+
+class DescribesTheLatestSnapshot(ConfigurationControlManager):
+    def describe_configs(self, resource: Resource, keys: Sequence[str], epoch: int) -> dict[str, str]:
+        return super().describe_configs(resource, keys, max(self.registry.epochs))
+
+
+class HoursFromZero(ConfigurationControlManager):
+    """Fewer are none."""
+
+    def topic_config(self, topic: str, key: str) -> tuple[str, str]:
+        value, source = super().topic_config(topic, key)
+        return ("0" if value.startswith("-") and "BROKER" in source else value), source
+
+
+class NoHoursIsNoValue(ConfigurationControlManager):
+    """What is no number of hours leaves the default."""
+
+    def topic_config(self, topic: str, key: str) -> tuple[str, str]:
+        value, source = super().topic_config(topic, key)
+        none = key == "retention.ms" and value == "0" and source != "DYNAMIC_TOPIC_CONFIG"
+        return (impl.SCHEMA[Type.TOPIC][key].default, "DEFAULT_CONFIG") if none else (value, source)
+
+
+class GroupsLoadAgain(ConfigurationControlManager):
+    """As brokers do: a value that stays has a record."""
+
+    @staticmethod
+    def needs_record(resource: Resource, before: str | None, after: str | None) -> bool:
+        return before != after or resource.type is not Type.TOPIC
+
+
+class DeletedIsEmpty(ConfigurationControlManager):
+    """A key that is deleted by name is an empty one to the policy."""
+
+    @staticmethod
+    def for_the_policy(altered: Sequence[ConfigRecord], deleted: Sequence[ConfigRecord]) -> dict[str, str | None]:
+        return {record.key: record.value or "" for record in altered}
+
+
 # ---- the spec
-def _spec(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[spec.Configurations]]:
-    return lambda: with_fault(spec.machine, operation, body)
+_spec = partial(faulty_machine, spec.machine)
 
 
 def _replays_always(state: spec.Configurations, changed: Any, **flags: bool) -> Any:
@@ -578,5 +697,34 @@ MUTANTS: list[Mutant] = [
     of_model("Safety: switched on alone", "CFG-14", "brokers keep their values", _switched_on_alone),
 ]
 
-SURVIVORS: dict[str, str] = {}
+RARE: list[Mutant] = [
+    of_impl("two resources are checked", "CFG-1 CFG-10 CFG-11 CFG-8", "a third is not", _of(TwoResources)),
+    of_impl("keeps empty parts", "CFG-3", "of the list before", _of(KeepsEmptyParts)),
+    of_impl("empty is the default", "CFG-3", "a list that was set to nothing", _of(EmptyIsDefault)),
+    of_impl("blanks count", "CFG-9", "around commas", _of(BlanksCount)),
+    of_impl("a blank is a directory", "CFG-9", "that nobody has", _of(BlankIsADirectory)),
+    of_impl("clears once", "CFG-13", "however many records there are", _of(ClearsOnce)),
+    of_impl("one broker loses it", "CFG-14", "of several", _of(OneBrokerLosesIt)),
+    of_impl("elr for good", "CFG-8 CFG-13", "once it was on", _of(ElrForGood)),
+    of_impl("reverts the map alone", "CFG-18", "the index of brokers stays", RevertsTheMapAlone),
+    of_impl("deletes one more", "CFG-18", "the snapshot at the epoch itself", deleting_one_more(Driver)),
+    of_impl("describes the latest", "CFG-21", "whichever snapshot is asked about", _of(DescribesTheLatestSnapshot)),
+    of_impl("hours from 0 on", "CFG-19", "fewer are none", _of(HoursFromZero)),
+    of_impl("no hours is no value", "CFG-19", "the default counts", _of(NoHoursIsNoValue)),
+    of_impl("groups load again", "CFG-4", "as brokers do", _of(GroupsLoadAgain)),
+    of_impl("deleted is empty", "CFG-12", "to the policy", _of(DeletedIsEmpty)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
+REFINED = "it makes fewer steps: the spec, against the model, makes them"
+SURVIVORS: dict[str, str] = {
+    "Safety.remove_broker: guard 1 negated": REFINED,
+    "Safety.remove_broker: no effect 1": REFINED,
+    "Safety.set_cluster: no effect 1": REFINED,
+    "Safety.remove_cluster: no effect 1": REFINED,
+    "Safety.remove_cluster: effect 1, other value": REFINED,
+    "Safety.switch_off: no effect 1": REFINED,
+}
 """Generated faults of the model that nobody can notice, and why."""

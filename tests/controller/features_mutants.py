@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kafkaspec.contract.machine import Machine, Step
+from kafkaspec.contract.machine import Step
 from kafkaspec.impl.controller import features as impl
 from kafkaspec.impl.controller.features import FeatureControlManager, FeatureLevelRecord, FeatureUpdate, UpdateResult
 from kafkaspec.impl.controller.features_driver import Driver
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import features as model
 from kafkaspec.models.controller.features import Broker, Version
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.code import signed
+from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import features as spec
+from tests.controller.made import deleting_one_more, faulty_machine, maker
 
-
-def _of(make: type[FeatureControlManager]) -> Callable[[], Driver]:
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+_of = partial(maker, Driver)
 
 
 def _by(driver: type[Driver]) -> Callable[[], Driver]:
@@ -366,9 +362,135 @@ class RegisteredAreControllers(FeatureControlManager):
         return id == self.node_id or any(id == known for known, _ in self.controllers)
 
 
+# ---- what shows rarely
+class ThreeUpdates(FeatureControlManager):
+    """What is behind the second is not checked."""
+
+    def update_features(self, updates: Iterable[FeatureUpdate], validate_only: bool, epoch: int) -> UpdateResult:
+        first, rest = [*updates][:2], [*updates][2:]
+        result = super().update_features(first, validate_only, epoch)
+        more = [] if validate_only else [FeatureLevelRecord(u.name, u.level) for u in rest]
+        return UpdateResult([*result.records, *more], result.atomic)
+
+
+class EpochsOfABroker(FeatureControlManager):
+    """The raft client is told of an epoch of 16 bits."""
+
+    def update_kraft(self, update: FeatureUpdate, validate_only: bool, epoch: int) -> list[impl.NoOpRecord]:
+        return super().update_kraft(update, validate_only, epoch % 2**16)
+
+
+class OneBrokerIsAsked(FeatureControlManager):
+    def reason_of_nodes(self, update: FeatureUpdate) -> str | None:
+        brokers, first = self.brokers, impl.Registrations()
+        for id, supported in [*brokers][:2]:
+            first.put(id, supported)
+        self.brokers = first
+        try:
+            return super().reason_of_nodes(update)
+        finally:
+            self.brokers = brokers
+
+
+class FirstComeFirst(impl.Registrations):
+    """Of nodes, those that registered first are asked first."""
+
+    def __iter__(self) -> Iterator[tuple[int, impl.Ranges]]:
+        return iter([*self._nodes.items()])
+
+
+class ByComing(FeatureControlManager):
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.brokers = FirstComeFirst()
+
+
+class QuorumById(FeatureControlManager):
+    def reason_of_quorum(self) -> str | None:
+        quorum, self.quorum = self.quorum, sorted(self.quorum)
+        try:
+            return super().reason_of_quorum()
+        finally:
+            self.quorum = quorum
+
+
+class RegistersFrom14(FeatureControlManager):
+    """Controllers are asked one metadata.version too early."""
+
+    def reason_of_nodes(self, update: FeatureUpdate) -> str | None:
+        why = super().reason_of_nodes(update)
+        return self.reason_of_quorum() if why is None and self.metadata_version() == 14 else why
+
+
+class LooksAtOneVersion(FeatureControlManager):
+    """Of those that are left, the newest two alone may have changed the metadata."""
+
+    def check_metadata_version(self, update: FeatureUpdate) -> None:
+        current = self.metadata_version()
+        far = update.level < current - 2 and update.level in impl.BY_LEVEL
+        if not far or impl.metadata_changed(current, current - 2):
+            super().check_metadata_version(update)
+
+
+class DependsFrom24(FeatureControlManager):
+    """Eligible leader replicas need one metadata.version more."""
+
+    def check_dependencies(self, update: FeatureUpdate, proposed: Mapping[str, int]) -> None:
+        if update.name == impl.ELR_VERSION and update.level and proposed[impl.METADATA_VERSION] == 23:
+            raise self._invalid(
+                update, f"{update.name} could not be set to 1 because it depends on metadata.version level 24"
+            )
+        super().check_dependencies(update, proposed)
+
+
+class WritesRanges(FeatureControlManager):
+    """A range of one level is written as one of two."""
+
+    def check(self, update: FeatureUpdate) -> None:
+        try:
+            super().check(update)
+        except impl.RefusedUpdateError as e:
+            raise impl.RefusedUpdateError(re.sub(r"versions (\d+)$", r"versions \1-\1", str(e)), e.error) from e
+
+
+class NewestOfAll(FeatureControlManager):
+    """An open range is not written as one."""
+
+    def check(self, update: FeatureUpdate) -> None:
+        try:
+            super().check(update)
+        except impl.RefusedUpdateError as e:
+            raise impl.RefusedUpdateError(str(e).replace("+", "-32767"), e.error) from e
+
+
+class RevertsTheLevelsAlone(Driver):
+    """metadata.version stays as it is."""
+
+    def revert_to_snapshot(self, epoch: int) -> None:
+        version = self.subject.version.get()
+        super().revert_to_snapshot(epoch)
+        if self.subject.version.get() != version:
+            self.subject.version.set(version)
+
+
+class LevelsOfAByte(FeatureControlManager):
+    def replay(self, record: FeatureLevelRecord) -> None:
+        super().replay(record._replace(level=signed(record.level, 8)))
+
+
+class ForgetsTheRefusal(impl.RaftClient):
+    """Who is refused once is not refused again."""
+
+    def upgrade(self, epoch: int, version: int, validate_only: bool) -> None:
+        try:
+            super().upgrade(epoch, version, validate_only)
+        except impl.RaftClientError:
+            self.refusal = None
+            raise
+
+
 # ---- the spec
-def _spec(operation: str, body: Callable[..., Any]) -> Callable[[], Machine[spec.Features]]:
-    return lambda: with_fault(spec.machine, operation, body)
+_spec = partial(faulty_machine, spec.machine)
 
 
 def _finalizes_what_is_validated(state: spec.Features, **arguments: Any) -> Step[spec.Features, Any]:
@@ -506,6 +628,26 @@ MUTANTS: list[Mutant] = [
     of_model("Cluster: anybody registers", "FEA-26", "a broker that is too old", _anybody_registers),
 ]
 
+RARE: list[Mutant] = [
+    of_impl("two updates are checked", "FEA-2 FEA-7 FEA-15", "a third is done unchecked", _of(ThreeUpdates)),
+    of_impl("epochs of 16 bits", "FEA-17", "the raft client is told of another", _of(EpochsOfABroker)),
+    of_impl("two brokers are asked", "FEA-8", "a third may support nothing", _of(OneBrokerIsAsked)),
+    of_impl("by their coming", "FEA-8", "the broker that registered first is named", _of(ByComing)),
+    of_impl("the quorum by ids", "FEA-10", "the smallest that is missing is named", _of(QuorumById)),
+    of_impl("registers from 14", "FEA-11 FEA-10", "one metadata.version too early", _of(RegistersFrom14)),
+    of_impl("two versions are looked at", "FEA-14", "of those that a downgrade leaves", _of(LooksAtOneVersion)),
+    of_impl("depends on 24", "FEA-15", "one metadata.version more", _of(DependsFrom24)),
+    of_impl("one level as two", "FEA-7 FEA-8 FEA-9", "in the words of a refusal", _of(WritesRanges)),
+    of_impl("open ranges as closed", "FEA-7 FEA-8 FEA-9", "in the words of a refusal", _of(NewestOfAll)),
+    of_impl("reverts the levels alone", "FEA-21", "metadata.version stays", _by(RevertsTheLevelsAlone)),
+    of_impl("deletes one more", "FEA-21", "the snapshot at the epoch itself", _by(deleting_one_more(Driver))),
+    of_impl("levels of 8 bits", "FEA-19 FEA-20", "a higher level wraps", _of(LevelsOfAByte)),
+    of_impl("refused once", "FEA-18", "the raft client does it the second time", _raft(ForgetsTheRefusal)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE
+
 REFINED = "it makes fewer steps: the spec, against the model, makes them"
 SURVIVORS: dict[str, str] = {
     "Cluster.raise_version: guard 2, off by one": REFINED,
@@ -517,5 +659,6 @@ SURVIVORS: dict[str, str] = {
     "Cluster.disable: no effect 1": REFINED,
     "Cluster.disable: effect 1, other value": REFINED,
     "Cluster.register_broker: guard 1, off by one": REFINED,
+    "Cluster.unregister_broker: guard 1 negated": REFINED,
 }
 """Generated faults of the model that nobody can notice, and why."""

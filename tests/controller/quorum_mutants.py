@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from kafkaspec.contract.machine import Machine, Step
+from kafkaspec.contract.machine import Step
 from kafkaspec.impl.controller import quorum as impl
 from kafkaspec.impl.controller.quorum_driver import Driver
 from kafkaspec.language import action, require
 from kafkaspec.models.controller import quorum as model
 from kafkaspec.models.controller.quorum import Controller, Kind, Offset
-from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.code import signed
+from kafkaspec.mutants.mutant import of_impl, of_model, of_spec
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     NO_EPOCH,
@@ -24,18 +26,9 @@ from kafkaspec.spec.common.metadata_log import (
 )
 from kafkaspec.spec.common.metadata_log import Kind as RecordKind
 from kafkaspec.spec.controller import quorum as spec
+from tests.controller.made import faulty_machine, maker
 
-
-def _of(make: type[impl.QuorumController]) -> Callable[[], Driver]:
-    """What makes a driver of a faulty controller."""
-
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+_of = partial(maker, Driver)
 
 
 def _with(**classes: type) -> Callable[[], Driver]:
@@ -392,12 +385,24 @@ class LoadsOver(impl.QuorumController):
         super().load_snapshot(end_offset, epoch, [*kept, *records])
 
 
-class LoadsToTheLast(impl.QuorumController):
-    """The committed offset is that of the last record."""
+class LoadsBelowTheLast(impl.QuorumController):
+    """The committed offset is that of the record before the last."""
 
     def load_snapshot(self, end_offset: int, epoch: int, records: Sequence[Record]) -> None:
         super().load_snapshot(end_offset, epoch, records)
-        self.last_committed_offset = end_offset - 1
+        self.last_committed_offset = end_offset - 2
+
+
+class LoadsPastTheLast(impl.QuorumController):
+    """The stable offset is the snapshot's end: as Kafka 4.3.0 has it."""
+
+    def load_snapshot(self, end_offset: int, epoch: int, records: Sequence[Record]) -> None:
+        super().load_snapshot(end_offset, epoch, records)
+        self.last_committed_offset = self.last_stable_offset = end_offset
+        self.memory.registry.reset()
+        for record in records:
+            self.memory.replay(record, end_offset - 1, in_snapshot=True)
+        self.memory.take(end_offset)
 
 
 class LoadsTransactions(impl.ReplayedMemory):
@@ -411,6 +416,131 @@ class LoadsWhileActive(impl.QuorumController):
     def load_snapshot(self, end_offset: int, epoch: int, records: Sequence[Record]) -> None:
         if not self.is_active:
             super().load_snapshot(end_offset, epoch, records)
+
+
+# ---- what shows rarely
+class SplitsOnce(impl.QuorumController):
+    """What does not fit into one batch is two, the second of any size."""
+
+    def append_records(self, result: impl.ControllerResult) -> int:
+        records, cap = result.records, self.max_records_per_batch
+        if result.is_atomic or len(records) <= 2 * cap or len(records) % cap == 0:
+            return super().append_records(result)
+        self.append_batch(records[:cap])
+        return self.append_batch(records[cap:])
+
+
+class OneSnapshotACall(impl.QuorumController):
+    """Not one of each of its batches."""
+
+    def append_records(self, result: impl.ControllerResult) -> int:
+        before = {*self.memory.registry.epochs}
+        last = super().append_records(result)
+        for epoch in [e for e in self.memory.registry.epochs if e not in before and e != last]:
+            self.memory.registry.delete_snapshot(epoch)
+        return last
+
+
+class CountsFromTheFirst(impl.QuorumController):
+    """Of several batches each is applied at the offsets of the first."""
+
+    first: int | None = None
+    counting = False
+
+    def append_records(self, result: impl.ControllerResult) -> int:
+        self.counting, self.first = True, None
+        try:
+            return super().append_records(result)
+        finally:
+            self.counting = False
+
+    def replay_all(self, records: Sequence[Record], base: int) -> None:
+        if self.counting and self.first is None:
+            self.first = base
+        super().replay_all(records, self.first if self.counting and self.first is not None else base)
+
+
+class StaysThoughRefusedLater(StaysThoughRefused):
+    """Where it is not the first batch of a call that Raft refuses."""
+
+    def append_batch(self, records: Sequence[Record]) -> int:
+        return impl.QuorumController.append_batch(self, records)
+
+    def append_records(self, result: impl.ControllerResult) -> int:
+        before = self.next_write_offset
+        try:
+            return super().append_records(result)
+        except impl.NotLeaderError:
+            self.refused = self.next_write_offset > before
+            raise
+
+
+class WaitsWithTheFirst(impl.QuorumController):
+    """A call without records waits for the first of those who wait."""
+
+    def run_write(self, event: impl.WriteEvent) -> None:
+        before = {*self.purgatory.pending}
+        super().run_write(event)
+        for offset, events in self.purgatory.pending.items():
+            if event in events and offset in before:
+                events.remove(event)
+                self.purgatory.pending[min(before)].append(event)
+                return
+
+
+class TwoAreFailed(impl.Purgatory):
+    """Those at two offsets; who waits for a third is forgotten."""
+
+    def fail_all(self, outcome: Outcome) -> None:
+        self.pending = {offset: self.pending[offset] for offset in [*self.pending][:2]}
+        super().fail_all(outcome)
+
+
+class LeadsAgainOnce(impl.QuorumController):
+    """A third epoch is not claimed."""
+
+    again = False
+
+    def handle_leader_change(self, epoch: int, is_leader: bool) -> None:
+        if self.is_active and is_leader:
+            if self.again:
+                return
+            self.again = True
+        super().handle_leader_change(epoch, is_leader)
+
+
+class EpochOfTheClaim(impl.QuorumController):
+    """What is committed was written in the epoch that is claimed now."""
+
+    def handle_commit(self, batches: Iterable[Batch]) -> None:
+        batches = [*batches]
+        super().handle_commit(batches)
+        if self.is_active and any(b.records for b in batches):
+            self.last_committed_epoch = self.claim_epoch
+
+
+class EpochsOf16Bits(impl.QuorumController):
+    def handle_commit(self, batches: Iterable[Batch]) -> None:
+        super().handle_commit(batches)
+        self.last_committed_epoch = signed(self.last_committed_epoch, 16)
+
+
+class OffsetsOf32Bits(impl.QuorumController):
+    def load_snapshot(self, end_offset: int, epoch: int, records: Sequence[Record]) -> None:
+        super().load_snapshot(signed(end_offset, 32), epoch, records)
+
+
+class LoadsTwoRecords(impl.QuorumController):
+    def load_snapshot(self, end_offset: int, epoch: int, records: Sequence[Record]) -> None:
+        super().load_snapshot(end_offset, epoch, records[:2])
+
+
+class BootstrapsElrAlone(impl.QuorumController):
+    """The feature has no min.insync.replicas behind it."""
+
+    def activation_records(self) -> impl.ControllerResult:
+        result = super().activation_records()
+        return result._replace(records=[r for r in result.records if r.kind != RecordKind.SET])
 
 
 # ---- the spec, and the models
@@ -427,8 +557,7 @@ def _loses_no_memory(state: spec.Controller, epoch: int, known: bool = True) -> 
     return Step(replace(step.state, memory=state.memory), step.result)
 
 
-def _wrong(operation: str, body: Callable[..., object]) -> Callable[[], Machine[spec.Controller]]:
-    return lambda: with_fault(spec.machine, operation, body)
+_wrong = partial(faulty_machine, spec.machine)
 
 
 class ClaimsBeforeItHasAll(model.Quorum):
@@ -546,7 +675,8 @@ MUTANTS = [
     of_impl("stays though refused", "QRM-36", "Raft leads no more", _of(StaysThoughRefused)),
     of_impl("late is not late", "QRM-35", "at a standby", _of(RunsLate)),
     of_impl("loaded over", "QRM-31", "what was there stays", _of(LoadsOver)),
-    of_impl("loaded to the last", "QRM-31", "the committed offset is one less", _of(LoadsToTheLast)),
+    of_impl("loaded below the last", "QRM-31", "the committed offset is one less", _of(LoadsBelowTheLast)),
+    of_impl("loaded past the last", "QRM-31", "the stable offset is one more", _of(LoadsPastTheLast)),
     of_impl("a snapshot with transactions", "QRM-31 QRM-25", "is loaded", _with(Memory=LoadsTransactions)),
     of_impl("loaded while active", "QRM-33", "and goes on", _of(LoadsWhileActive)),
     of_spec("answers what waits", "QRM-14 QRM-15", "a commit answers all", _wrong("commit", _answers_what_waits)),
@@ -557,3 +687,21 @@ MUTANTS = [
     of_model("never renounces", "QRM-21", "though another leads", lambda: NeverRenounces),
     of_model("nothing is aborted", "QRM-19", "by an activation", lambda: AbortsNothingAtAll),
 ]
+
+RARE = [
+    of_impl("split once", "QRM-9", "into two batches, the second of any size", _of(SplitsOnce)),
+    of_impl("one snapshot a call", "QRM-5", "not one of each batch", _of(OneSnapshotACall)),
+    of_impl("counted from the first", "QRM-6", "batch of several", _of(CountsFromTheFirst)),
+    of_impl("stays though refused later", "QRM-36", "in a second batch", _of(StaysThoughRefusedLater)),
+    of_impl("waits with the first", "QRM-12", "of those who wait", _of(WaitsWithTheFirst)),
+    of_impl("two are failed", "QRM-21", "a third offset is forgotten", _with(Deferred=TwoAreFailed)),
+    of_impl("leads again once", "QRM-24", "a third epoch is not claimed", _of(LeadsAgainOnce)),
+    of_impl("epoch of the claim", "QRM-13", "not of the batch", _of(EpochOfTheClaim)),
+    of_impl("epochs of 16 bits", "QRM-13 QRM-27", "of what is committed", _of(EpochsOf16Bits)),
+    of_impl("offsets of 32 bits", "QRM-31", "of a snapshot", _of(OffsetsOf32Bits)),
+    of_impl("two records are loaded", "QRM-31", "of a snapshot", _of(LoadsTwoRecords)),
+    of_impl("elr alone", "QRM-18", "without its min.insync.replicas", _of(BootstrapsElrAlone)),
+]
+"""Those that show at the end of a number's range, with many entries, or after a rare sequence."""
+
+MUTANTS += RARE

@@ -10,12 +10,12 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract import subsystem
-from kafkaspec.contract.machine import Outside
 from kafkaspec.impl.controller.configurations_driver import Driver
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.controller import configurations as spec
 from kafkaspec.spec.controller.configurations import CORDONED, MIN_ISR, UNCLEAN, UNSUPPORTED
+from tests.controller.made import Beside
 
 TOPIC, CLUSTER, BROKER = ("TOPIC", "t"), ("BROKER", ""), ("BROKER", "1")
 OK = ["NONE", None]
@@ -33,22 +33,12 @@ def switched(level: int) -> list[Any]:
     return ["FEATURE_LEVEL_RECORD", None, "eligible.leader.replicas.version", str(level)]
 
 
-class Controller:
-    """Controller 0, called by name; every call has its contracts, and the impl beside it."""
+class Controller(Beside):
+    """Controller 0."""
 
-    def __init__(self, **config: Any) -> None:
-        self.state = spec.machine.initial(**config)
-        self.driver = Driver()
-        self.driver.reset(config)
-
-    def __call__(self, name: str, /, **arguments: Any) -> Any:
-        step = spec.machine.apply(self.state, name, arguments)
-        assert not isinstance(step, Outside), step
-        self.state = step.state
-        assert self.driver.apply(name, arguments) == step.result
-        assert self.driver.state() == step.state
-        assert self.driver.observe() == spec.machine.observe(step.state)
-        return step.result
+    machine = spec.machine
+    driver_type = Driver
+    state: spec.Configurations
 
     def alter(self, *resources: tuple[tuple[str, str], Any], **flags: bool) -> Any:
         changed = [[[*r], [[*change] for change in changes]] for r, changes in resources]
@@ -264,6 +254,12 @@ def test_the_effective_value() -> None:
     c.alter((CLUSTER, [("log.retention.hours", "SET", "x"), (UNCLEAN, "SET", "yes")]))
     assert value() == ["0", "DYNAMIC_DEFAULT_BROKER_CONFIG"]
     assert not c("uncleanLeaderElectionEnabledForTopic", topic="t")
+    for text, hours in (("0002", 2), ("+1", 1), ("\t-1 ", -1), ("2147483647", 2**31 - 1), ("-2147483648", -(2**31))):
+        c.alter((CLUSTER, [("log.retention.hours", "SET", text)]))
+        assert value() == [str(hours * 3_600_000), "DYNAMIC_DEFAULT_BROKER_CONFIG"]
+    for text in ("2147483648", "1_0", "", "-", "1" * 5_000, "0" * 5_000):
+        c.alter((CLUSTER, [("log.retention.hours", "SET", text)]))
+        assert value() == ["0", "DYNAMIC_DEFAULT_BROKER_CONFIG"]
     c.alter((CLUSTER, [("log.retention.ms", "SET", "9")]), (BROKER, [("log.retention.ms", "SET", "7")]))
     assert value() == ["9", "DYNAMIC_DEFAULT_BROKER_CONFIG"]
     c.alter((("BROKER", "0"), [("log.retention.ms", "SET", "8")]))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafkaspec.contract import subsystem
-from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.explore.engine import explore
 from kafkaspec.impl.controller.features_driver import Driver
 from kafkaspec.judge.check import check
@@ -20,6 +20,7 @@ from kafkaspec.models.controller.features import Cluster
 from kafkaspec.spec.controller import features as spec
 from kafkaspec.spec.controller.features import ELR, GROUP, KRAFT, METADATA, NEEDED, NEEDY, SHARE, TESTED, TRANSACTION
 from tests.controller.features_mutants import MUTANTS
+from tests.controller.made import Beside
 
 DEFAULT = [[*s] for s in spec.by_default(False)]
 WIDE = [[METADATA, 0, 40], *([f, 0, 9] for f in spec.HIGHEST)]
@@ -27,21 +28,12 @@ LOWER = "SAFE_DOWNGRADE"
 UNSAFE = "UNSAFE_DOWNGRADE"
 
 
-class Controller:
-    """Controller 0, called by name; every call has its contracts, and the impl beside it."""
+class Controller(Beside):
+    """Controller 0."""
 
-    def __init__(self, **config: Any) -> None:
-        self.state = spec.machine.initial(**config)
-        self.driver = Driver()
-        self.driver.reset(config)
-
-    def __call__(self, name: str, /, **arguments: Any) -> Any:
-        step = spec.machine.apply(self.state, name, arguments)
-        assert not isinstance(step, Outside), step
-        self.state = step.state
-        assert self.driver.apply(name, arguments) == step.result
-        assert self.driver.state() == step.state
-        return step.result
+    machine = spec.machine
+    driver_type = Driver
+    state: spec.Features
 
     def update(self, *updates: tuple[str, int, str | None], only: bool = False, replayed: bool = True) -> Any:
         return self(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+RARE_HOURS: Final = "the judge asks for the ends of 32 bits too rarely; a test of CFG-19 does"
 UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "batch": {
         "_headers: count <= 0": "of no headers it returned before",
@@ -23,6 +24,16 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "LogCleanerManager.grab_filthiest_compacted_log: "
         "c.partition != prefer": "which of equally dirty logs is taken is free",
         "Driver.state: d in manager.checkpoints": "failed directories are not observed",
+    },
+    "configurations": {
+        "_hours_to_ms: len(digits) < len(str(INT_MAX))": RARE_HOURS,
+        "_hours_to_ms: -INT_MAX - 1 < hours <= INT_MAX": RARE_HOURS,
+        "_hours_to_ms: -INT_MAX - 1 <= hours < INT_MAX": RARE_HOURS,
+        "ConfigurationControlManager.check_length: "
+        "len(record.value) >= LONGEST": "no history has a value of just that length; a test of CFG-6 does",
+    },
+    "features": {
+        "_versions: name not in changed": "the table is made once, when the module is loaded",
     },
     "high_watermark": {
         "ReplicaLog.maybe_increment_log_start: offset >= self.start": "at the log start the epochs begin there already",

@@ -1,7 +1,6 @@
 package org.apache.kafka.controller;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Field;
 import java.util.AbstractMap.SimpleImmutableEntry;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -14,6 +13,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Fields;
 import org.apache.kafka.clients.admin.AlterConfigOp.OpType;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.FeatureUpdate;
@@ -43,7 +43,6 @@ import org.apache.kafka.timeline.TimelineHashMap;
  * deletions of keys that a legacy request leaves out, and those of brokers when ELR is switched on.
  */
 public final class ConfigurationsAdapter implements Adapter, ConfigurationValidator, AlterConfigPolicy {
-    private static final long NOW = SnapshotRegistry.LATEST_EPOCH;
     private static final String ELR = EligibleLeaderReplicasVersion.FEATURE_NAME;
 
     private final Set<ConfigResource> missing = new HashSet<>();
@@ -73,7 +72,6 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
     }
 
     @Override
-    @SuppressWarnings("unchecked")
     public void init(JsonNode args) throws Exception {
         checked = null;
         policed = null;
@@ -101,9 +99,7 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
             .setAlterConfigPolicy(Optional.of(this))
             .setSupportedConfigChecker((type, name) -> !name.equals("removed.config"))
             .build();
-        Field field = ConfigurationControlManager.class.getDeclaredField("configData");
-        field.setAccessible(true);
-        data = (TimelineHashMap<ConfigResource, TimelineHashMap<String, String>>) field.get(manager);
+        data = Fields.of(manager, ConfigurationControlManager.class, "configData");
         know(args.path("metadataVersion").asInt(30));
     }
 
@@ -153,21 +149,12 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
                     manager.describeConfigs(a.get("epoch").longValue(), Map.of(r, keys)).get(r);
                 return new TreeMap<>(found.result());
             }
-            case "getOrCreateSnapshot":
-                registry.idempotentCreateSnapshot(a.get("epoch").longValue());
-                return null;
-            case "revertToSnapshot":
-                registry.revertToSnapshot(a.get("epoch").longValue());
-                return null;
-            case "deleteSnapshotsUpTo":
-                registry.deleteSnapshotsUpTo(a.get("epoch").longValue());
-                return null;
             case "reset":
                 registry.reset();
                 know(a.get("version").intValue());
                 return null;
             default:
-                throw new UnknownOperation(op);
+                return RegistryCalls.apply(registry, op, a);
         }
     }
 
@@ -301,11 +288,7 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
 
     @Override
     public Object observe() {
-        Map<String, Object> out = new LinkedHashMap<>();
-        out.put("latest", view(NOW));
-        Map<String, Object> at = new LinkedHashMap<>();
-        registry.epochsList().forEach(epoch -> at.put(Long.toString(epoch), view(epoch)));
-        out.put("at", at);
+        Map<String, Object> out = RegistryCalls.shown(registry, this::view);
         out.put("checked", checked);
         out.put("policed", policed);
         out.put("elr", features.isElrFeatureEnabled());

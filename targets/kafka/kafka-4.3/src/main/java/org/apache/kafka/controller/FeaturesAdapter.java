@@ -1,7 +1,6 @@
 package org.apache.kafka.controller;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Field;
 import java.util.AbstractMap.SimpleImmutableEntry;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -11,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Fields;
 import org.apache.kafka.clients.admin.FeatureUpdate;
 import org.apache.kafka.common.errors.InvalidUpdateVersionException;
 import org.apache.kafka.common.metadata.FeatureLevelRecord;
@@ -29,8 +29,6 @@ import org.apache.kafka.timeline.TimelineObject;
  * say what they are told to. What the manager keeps is read from its own collections, of which it shows a part only.
  */
 public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDescriber, KRaftVersionAccessor {
-    private static final long NOW = SnapshotRegistry.LATEST_EPOCH;
-
     private final Map<Integer, Map<String, VersionRange>> brokers = new TreeMap<>();
     private final Map<Integer, Map<String, VersionRange>> controllers = new TreeMap<>();
     private SnapshotRegistry registry;
@@ -63,19 +61,12 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
             .setClusterFeatureSupportDescriber(this)
             .setKRaftVersionAccessor(this)
             .build();
-        finalized = part("finalizedVersions");
-        version = part("metadataVersion");
+        finalized = Fields.of(manager, FeatureControlManager.class, "finalizedVersions");
+        version = Fields.of(manager, FeatureControlManager.class, "metadataVersion");
         JsonNode first = args.get("metadataVersion");
         if (first == null || !first.isNull()) {
             know(first == null ? MetadataVersion.LATEST_PRODUCTION.featureLevel() : first.shortValue());
         }
-    }
-
-    @SuppressWarnings("unchecked")
-    private <T> T part(String name) throws ReflectiveOperationException {
-        Field field = FeatureControlManager.class.getDeclaredField(name);
-        field.setAccessible(true);
-        return (T) field.get(manager);
     }
 
     /** The record of that metadata.version; one that is not supported is a fault, and changes nothing. */
@@ -131,15 +122,6 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
                     .forEach((name, range) -> out.add(List.of(name, range.min(), range.max())));
                 return out;
             }
-            case "getOrCreateSnapshot":
-                registry.idempotentCreateSnapshot(a.get("epoch").longValue());
-                return null;
-            case "revertToSnapshot":
-                registry.revertToSnapshot(a.get("epoch").longValue());
-                return null;
-            case "deleteSnapshotsUpTo":
-                registry.deleteSnapshotsUpTo(a.get("epoch").longValue());
-                return null;
             case "reset":
                 registry.reset();
                 if (!a.get("version").isNull()) {
@@ -154,7 +136,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
                 refusal = a.get("message").textValue();
                 return null;
             default:
-                throw new UnknownOperation(op);
+                return RegistryCalls.apply(registry, op, a);
         }
     }
 
@@ -210,11 +192,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
 
     @Override
     public Object observe() {
-        Map<String, Object> out = new LinkedHashMap<>();
-        out.put("latest", levels(NOW));
-        Map<String, Object> at = new LinkedHashMap<>();
-        registry.epochsList().forEach(epoch -> at.put(Long.toString(epoch), levels(epoch)));
-        out.put("at", at);
+        Map<String, Object> out = RegistryCalls.shown(registry, this::levels);
         out.put("kraftVersion", kraft.featureLevel());
         out.put("told", told);
         out.put("elrEnabled", manager.isElrFeatureEnabled());

@@ -1,7 +1,6 @@
 package org.apache.kafka.controller;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
@@ -18,6 +17,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Fields;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
@@ -71,7 +71,6 @@ public final class QuorumAdapter implements Adapter {
             List.of(new ConfigSynonym(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG))));
     private static final String VERSION = MetadataVersion.FEATURE_NAME;
     private static final String ELR = EligibleLeaderReplicasVersion.FEATURE_NAME;
-    private static final long NOW = Long.MAX_VALUE;
 
     private QuorumController controller;
     private ToldRaft raft;
@@ -115,22 +114,15 @@ public final class QuorumAdapter implements Adapter {
                 return new FaultHandlerException(message, cause);
             })
             .build();
-        offsets = field(controller, QuorumController.class, "offsetControl");
-        registry = field(controller, QuorumController.class, "snapshotRegistry");
-        Object deferred = field(controller, QuorumController.class, "deferredEventQueue");
-        purgatory = field(deferred, DeferredEventQueue.class, "pending");
-        configs = field(controller.configurationControl(), ConfigurationControlManager.class, "configData");
-        brokers = field(controller.clusterControl(), ClusterControlManager.class, "registerBrokerRecordOffsets");
-        Object manager = field(controller, QuorumController.class, "featureControl");
-        version = field(manager, FeatureControlManager.class, "metadataVersion");
-        features = field(manager, FeatureControlManager.class, "finalizedVersions");
-    }
-
-    @SuppressWarnings("unchecked")
-    private static <T> T field(Object of, Class<?> in, String name) throws ReflectiveOperationException {
-        Field field = in.getDeclaredField(name);
-        field.setAccessible(true);
-        return (T) field.get(of);
+        offsets = Fields.of(controller, QuorumController.class, "offsetControl");
+        registry = Fields.of(controller, QuorumController.class, "snapshotRegistry");
+        Object deferred = Fields.of(controller, QuorumController.class, "deferredEventQueue");
+        purgatory = Fields.of(deferred, DeferredEventQueue.class, "pending");
+        configs = Fields.of(controller.configurationControl(), ConfigurationControlManager.class, "configData");
+        brokers = Fields.of(controller.clusterControl(), ClusterControlManager.class, "registerBrokerRecordOffsets");
+        Object manager = Fields.of(controller, QuorumController.class, "featureControl");
+        version = Fields.of(manager, FeatureControlManager.class, "metadataVersion");
+        features = Fields.of(manager, FeatureControlManager.class, "finalizedVersions");
     }
 
     @Override
@@ -245,7 +237,7 @@ public final class QuorumAdapter implements Adapter {
                     throw new NullPointerException("told to throw");
             }
             List<ApiMessageAndVersion> made = records(records, -1);
-            long response = memory(NOW).getOrDefault(key, -1L);
+            long response = memory(RegistryCalls.NOW).getOrDefault(key, -1L);
             return atomic ? ControllerResult.atomicOf(made, response) : ControllerResult.of(made, response);
         });
         calls.put(future, call);
@@ -402,7 +394,7 @@ public final class QuorumAdapter implements Adapter {
             out.put("nextWriteOffset", halted ? -1 : offsets.nextWriteOffset());
             out.put("transactionStartOffset", halted ? -1 : offsets.transactionStartOffset());
             out.put("snapshotEpochs", halted ? List.of() : registry.epochsList());
-            out.put("memory", halted ? Map.of() : memory(NOW));
+            out.put("memory", halted ? Map.of() : memory(RegistryCalls.NOW));
             out.put("stable", halted || !registry.hasSnapshot(offsets.lastStableOffset())
                 ? null : memory(offsets.lastStableOffset()));
             List<Object> pending = new ArrayList<>();
