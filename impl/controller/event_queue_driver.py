@@ -166,6 +166,11 @@ class Driver(ByName):
         of = calculator(function, deadline_ns)
         return self._add(self.subject.enqueue, self._new(handle_exception), of, tag=tag, behind=behind)
 
+    def cancel_deferred(self, tag: str | None) -> spec.Answer | None:
+        """Nobody is told. [EVQ-10]"""
+        self.subject.cancel_deferred(tag)
+        return self._settle() or None
+
     def begin_shutdown(self, source: str) -> spec.Answer:
         self.subject.begin_shutdown()
         return self._settle()

@@ -18,10 +18,6 @@ class TaskError(Exception):
     """A task has failed."""
 
 
-class FatalError(BaseException):
-    """What nobody is to catch, such as an Error in Java."""
-
-
 class NoAnswerError(BaseException):
     """A task has given no answer: nobody catches it either."""
 

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 from kafkaspec.contract.machine import ByName, Refused
 from kafkaspec.impl.controller import periodic as impl
+from kafkaspec.impl.controller.event_queue import FatalError, earliest_deadline
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.controller import periodic as spec
+from kafkaspec.spec.controller.timeline import wrapped
 
 
 class Entry(NamedTuple):
@@ -28,7 +30,8 @@ class Queue:
 
     def schedule_deferred(self, tag: str, deadline_ns: int, run: Callable[[], impl.Result]) -> None:
         before = self.entries.get(tag)
-        deadline = deadline_ns if before is None else min(deadline_ns, before.deadline_ns)
+        deadline = earliest_deadline(deadline_ns)(None if before is None else before.deadline_ns)
+        assert deadline is not None
         self.entries[tag] = Entry(deadline, run, self.id_of(run))
 
     def cancel_deferred(self, tag: str) -> None:
@@ -97,7 +100,7 @@ class Driver(ByName):
         self.asked = outcome, meanwhile, records, atomic
         try:
             result = entry.run()
-        except impl.FatalError:
+        except FatalError:
             return spec.ERROR
         except impl.NoAnswerError:
             return spec.NO_ANSWER
@@ -110,13 +113,13 @@ class Driver(ByName):
         if meanwhile in ("unregister", "replace"):
             manager.unregister_task(task.name)
         if meanwhile == "replace":
-            self._register(task.name, spec.wrapped(2 * task.period_ns) % LONG_MAX, task.immediate_ns)
+            self._register(task.name, wrapped(2 * task.period_ns, 64) % LONG_MAX, task.immediate_ns)
         if meanwhile in ("deactivate", "reactivate"):
             manager.deactivate()
         if meanwhile == "reactivate":
             manager.activate()
         if outcome == "error":
-            raise impl.FatalError
+            raise FatalError
         if outcome == "throws":
             raise ValueError(operation.id)
         return impl.Result(records, None if outcome == "null" else outcome == "again", atomic)

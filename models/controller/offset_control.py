@@ -348,6 +348,18 @@ class Offsets(Model):
             or all(s.next.has[o] == s.saw[s.start - 1][o] for o in range(N + 1) if o <= s.committed or o < s.end)
         )
 
+    @step("OFC-14")
+    def with_its_snapshots_goes_what_it_wrote(s) -> bool:
+        """A transaction of the active controller's that is closed, and whose snapshots are gone then, was aborted."""
+        return (
+            s.start == 0
+            or s.next.start > 0
+            or s.next.loading > 0
+            or s.end == 0
+            or all(s.next.taken[e] for e in range(N + 1) if s.taken[e] and e >= s.start)
+            or all(s.next.has[o] == s.saw[s.start - 1][o] for o in range(N + 1) if o < s.end)
+        )
+
     @step("OFC-11", "OFC-10")
     def a_snapshot_shows_what_it_showed(s) -> bool:
         return all(

@@ -62,11 +62,11 @@ NS_PER_MS: Final = 1_000_000
 class Call(NamedTuple):
     """What the queue has called."""
 
-    event: int | None
+    event: Annotated[int | None, governs("EVQ-2", "EVQ-3", "EVQ-6", "EVQ-20")]
     """by the order in which they were added, from 0; None: the clean-up event"""
-    what: str
+    what: Annotated[str, governs("EVQ-5", "EVQ-12", "EVQ-19")]
     """`run`, or the class of the exception that its handleException was given; `thrown` for its own"""
-    by: Thread
+    by: Annotated[Thread, governs("EVQ-15")]
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ class Observation:
     """The queue as a caller, a debugger and its clock see it."""
 
     size: Annotated[int, governs("EVQ-22")]
-    running: Annotated[int | None, governs("EVQ-1")]
+    running: Annotated[int | None, governs("EVQ-1", "EVQ-4")]
     first_deferred_if_idling: Annotated[int | None, governs("EVQ-23")]
-    line: Annotated[tuple[int, ...], governs("EVQ-2", "EVQ-3")]
+    line: Annotated[tuple[int, ...], governs("EVQ-2", "EVQ-3", "EVQ-26")]
     deadlines: Annotated[tuple[Deadline, ...], governs("EVQ-9", "EVQ-7")]
     tags: Annotated[Mapping[str, int], governs("EVQ-8", "EVQ-10", "EVQ-11")]
     shutting_down: Annotated[bool, governs("EVQ-15")]
     interrupted: Annotated[bool, governs("EVQ-19")]
-    ended: Annotated[bool, governs("EVQ-17", "EVQ-14")]
+    ended: Annotated[bool, governs("EVQ-17", "EVQ-14", "EVQ-13")]
     closed: Annotated[int, governs("EVQ-18")]
     """calls of close that have returned"""
     idle_ms: Annotated[int, governs("EVQ-25")]
@@ -194,24 +194,38 @@ def observe(state: Queue) -> Observation:
 
 
 machine = Machine("event_queue", initial, observe)
-Answer = tuple[Call, ...]
+Answer = Annotated[tuple[Call, ...], governs("EVQ-4", "EVQ-16", "EVQ-19", "EVQ-20", "EVQ-24", "EVQ-26")]
 Stepped = Step[Queue, Answer]
 
 
 # ---- the handler's thread --------------------------------------------------------------------------------------------
 @states()
+def earliest(state: Queue) -> Event | None:
+    """EVQ-6: Of several events whose deadlines have come, run or told, the one with the earliest is first.
+    [{HANDLER}]"""
+    timed = state.timed
+    return timed[0] if timed else None
+
+
+@states()
+def is_due(state: Queue, event: Event) -> bool:
+    """EVQ-4: A deferred event is run once the clock has reached its deadline, not before, and before all that wait in
+    line. [{INTERFACE}, scheduleDeferred; {HANDLER}]"""
+    return _deadline(event) <= state.now
+
+
+@states()
+def told_when_due(event: Event) -> str:
+    """EVQ-5: An event in line whose deadline has come before the handler took it is not run: its handleException is
+    given a TimeoutException. It is told as soon as the handler takes something, wherever in the line it stands.
+    [{INTERFACE}, appendWithDeadline; {HANDLER}]"""
+    return RUN if event.is_deferred else TIMEOUT
+
+
+@states()
 def next_of(state: Queue) -> tuple[Event, str] | None:
     """Which event the handler takes next, and whether it runs it or what it tells it; None if there is nothing to take
     now.
-
-    EVQ-4: A deferred event is run once the clock has reached its deadline, not before, and before all that wait in
-    line. [{INTERFACE}, scheduleDeferred; {HANDLER}]
-
-    EVQ-5: An event in line whose deadline has come before the handler took it is not run: its handleException is given
-    a TimeoutException. It is told as soon as the handler takes something, wherever in the line it stands. [{INTERFACE},
-    appendWithDeadline; {HANDLER}]
-
-    EVQ-6: Of several events whose deadlines have come, run or told, the one with the earliest is first. [{HANDLER}]
 
     EVQ-16: While the queue shuts down, an event that waits in line without a deadline is still run. One that has a
     deadline which has not come, deferred or in line, is given a RejectedExecutionException, the earliest deadline
@@ -222,11 +236,10 @@ def next_of(state: Queue) -> tuple[Event, str] | None:
     with a deadline by it, then those in line, in order. One whose deadline has come is run or timed out as ever.
     [{HANDLER}]
     """
-    timed = state.timed
-    if timed:
-        first = timed[0]
-        if _deadline(first) <= state.now:
-            return first, RUN if first.is_deferred else TIMEOUT
+    first = earliest(state)
+    if first is not None:
+        if is_due(state, first):
+            return first, told_when_due(first)
         if state.interrupted:
             return first, INTERRUPTED
         if state.shutting_down:
@@ -336,10 +349,19 @@ def finish(state: Queue, outcome: Outcome) -> Stepped:
     return settled(replace(state, interrupted=state.interrupted or state.mark or outcome == "interrupted"), calls)
 
 
+none_is_lost = ensure(
+    lambda state, result: (
+        {e.id for e in state.waiting} <= {e.id for e in result.state.waiting} | {c.event for c in result.result}
+    ),
+    "EVQ-26 who has waited waits, or is run or told",
+)
+
+
 @machine.operation("advance", "EVQ-4", "EVQ-5", "EVQ-24", kind="time")
 @states(without={"EVQ-25": ONE_CALL})
 @require(lambda state, ns: state.now + ns <= LONG_MAX, "EVQ-4 the clock is a long")
 @ensure(lambda state, result: state.idle or not result.result, "EVQ-1 while an event runs nothing else happens")
+@none_is_lost
 def advance(state: Queue, ns: Annotated[int, Within(0, 2**62)]) -> Stepped:
     """Time passes; a handler that waits looks at the clock.
 
@@ -353,6 +375,7 @@ def advance(state: Queue, ns: Annotated[int, Within(0, 2**62)]) -> Stepped:
 
 @machine.operation("interrupt", "EVQ-19", "EVQ-20", "EVQ-17")
 @require(lambda times: times > 0, "EVQ-19 at least once")
+@none_is_lost
 def interrupt(state: Queue, times: Few) -> Stepped:
     """Somebody interrupts the handler's thread, once or several times in a row."""
     if state.running is not None:
@@ -536,6 +559,7 @@ def cancel_deferred(state: Queue, tag: str | None) -> Queue:
 @machine.operation("beginShutdown", "EVQ-15", "EVQ-16", "EVQ-17", "EVQ-24")
 @states(without={"EVQ-21": ONE_CALL})
 @ensure(lambda result: result.state.shutting_down, "EVQ-15 it has begun")
+@none_is_lost
 def begin_shutdown(state: Queue, source: str) -> Stepped:
     """`beginShutdown`.
 
@@ -547,6 +571,7 @@ def begin_shutdown(state: Queue, source: str) -> Stepped:
 @machine.operation("close", "EVQ-16", "EVQ-17", "EVQ-21")
 @states(without={"EVQ-18": ONE_CALL})
 @require(lambda callers: callers > 0, "EVQ-18 at least one")
+@none_is_lost
 def close(state: Queue, callers: Few) -> Stepped:
     """`close`, by one thread or several.
 

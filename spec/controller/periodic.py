@@ -8,7 +8,7 @@ Internals, ch. 11, "Periodic background tasks".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Few, Within
 from kafkaspec.spec.common.kafka import LONG_MAX, NULL_POINTER
+from kafkaspec.spec.controller.timeline import wrapped
 
 PREFIX = "PER"
 TITLE = "Periodic tasks"
@@ -57,16 +58,16 @@ class Task(NamedTuple):
 class Entry(NamedTuple):
     """When a task is to be run, and which one."""
 
-    deadline_ns: int
-    task: int
+    deadline_ns: Annotated[int, governs("PER-6", "PER-7", "PER-8", "PER-9", "PER-10")]
+    task: Annotated[int, governs("PER-13", "PER-1")]
 
 
 class RunResult(NamedTuple):
     """What a run gives the controller to write: the task's records, whether they are one transaction, no answer."""
 
-    task: int
-    records: int
-    is_atomic: bool
+    task: Annotated[int, governs("PER-13")]
+    records: Annotated[int, governs("PER-12")]
+    is_atomic: Annotated[bool, governs("PER-12")]
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ class Observation:
     """What can be seen of the manager, and of the queue by its tags."""
 
     active: Annotated[bool, governs("PER-3", "PER-4")]
-    tasks: Annotated[Mapping[str, int], governs("PER-1", "PER-2")]
-    scheduled: Annotated[Mapping[str, Entry], governs("PER-5", "PER-6")]
+    tasks: Annotated[Mapping[str, int], governs("PER-1", "PER-2", "PER-4")]
+    scheduled: Annotated[Mapping[str, Entry], governs("PER-2", "PER-3", "PER-4", "PER-5", "PER-11")]
 
 
 @dataclass(frozen=True)
@@ -105,37 +106,37 @@ def observe(state: Manager) -> Observation:
 machine = Machine("periodic", initial, observe)
 
 
-def wrapped(ns: int) -> int:
-    """As a long."""
-    return (ns + LONG_MAX + 1) % (1 << 64) - LONG_MAX - 1
+@states()
+def usual_delay(task: Task) -> int:
+    """PER-6: A task that is registered or activated, or whose run has done all that there was, is run when its period
+    has passed from then on. [{MANAGER}, nextDelayTimeNs]"""
+    return task.period_ns
 
 
-Delay = Literal["period", "immediate", "error"]
+@states()
+def short_delay(task: Task) -> int:
+    """PER-7: A task whose run says that something is left is run again after its immediate period, 10 ms unless the
+    task has another; not at once, as what is due is run before all else that waits in the queue. [{MANAGER},
+    nextDelayTimeNs; {TASK}]"""
+    return task.immediate_ns
+
+
+@states()
+def delay_of_a_failure(_: Task) -> int:
+    """PER-9: A task whose run throws an exception is run again after 5 minutes, whatever its period. [{MANAGER},
+    nextDelayTimeNs]"""
+    return ERROR_NS
 
 
 @states(without={"PER-8": ONE_CALL})
-def deadline_of(state: Manager, task: Task, delay: Delay) -> int:
-    """When a task is run next, at the earliest.
-
-    PER-6: A task that is registered or activated, or whose run has done all that there was, is run when its period has
-    passed from then on. [{MANAGER}, nextDelayTimeNs]
-
-    PER-7: A task whose run says that something is left is run again after its immediate period, 10 ms unless the task
-    has another; not at once, as what is due is run before all else that waits in the queue. [{MANAGER},
-    nextDelayTimeNs; {TASK}]
-
-    PER-8: The time is a long, without a check: a period that leads beyond the greatest long leads to a time that has
-    passed, and the task is run at once, again and again. [{MANAGER}, reschedule]
-
-    PER-9: A task whose run throws an exception is run again after 5 minutes, whatever its period. [{MANAGER},
-    nextDelayTimeNs]
-    """
-    after = {"period": task.period_ns, "immediate": task.immediate_ns, "error": ERROR_NS}[delay]
-    return wrapped(state.now + after)
+def deadline_of(state: Manager, delay_ns: int) -> int:
+    """PER-8: The time of a run is a long, without a check: a period that leads beyond the greatest long leads to a time
+    that has passed, and the task is run at once, again and again. [{MANAGER}, reschedule]"""
+    return wrapped(state.now + delay_ns, 64)
 
 
 @states(without={"PER-10": ONE_CALL})
-def scheduled(state: Manager, task: Task, delay: Delay = "period") -> Manager:
+def scheduled(state: Manager, task: Task, delay: Callable[[Task], int] = usual_delay) -> Manager:
     """The task's next run is put into the queue, or what is there of it is taken away.
 
     PER-5: While the manager is active, a task that is registered is scheduled. While it is not, and for a name that is
@@ -146,7 +147,7 @@ def scheduled(state: Manager, task: Task, delay: Delay = "period") -> Manager:
     """
     if not state.active or task.name not in state.tasks:
         return replace(state, scheduled={n: s for n, s in state.scheduled.items() if n != task.name})
-    deadline, before = deadline_of(state, task, delay), state.scheduled.get(task.name)
+    deadline, before = deadline_of(state, delay(task)), state.scheduled.get(task.name)
     if before is not None:
         deadline = min(deadline, before.deadline_ns)
     return replace(state, scheduled={**state.scheduled, task.name: Entry(deadline, task.id)})
@@ -255,7 +256,7 @@ def acted(state: Manager, task: Task, meanwhile: Meanwhile) -> Manager:
         return unregistered(state, task.name)
     if meanwhile == "replace":
         return registered(
-            unregistered(state, task.name), task.name, wrapped(2 * task.period_ns) % LONG_MAX, task.immediate_ns
+            unregistered(state, task.name), task.name, wrapped(2 * task.period_ns, 64) % LONG_MAX, task.immediate_ns
         )
     if meanwhile in ("deactivate", "reactivate"):
         state = deactivated(state)
@@ -298,7 +299,7 @@ def run(
         return Step(state, NO_ANSWER)
     if outcome == "throws":
         message = f"{name}: periodic task failed: {task.id}"
-        return Step(scheduled(state, task, "error"), Refused("PER-12", FAILED, message))
+        return Step(scheduled(state, task, delay_of_a_failure), Refused("PER-12", FAILED, message))
     return Step(
-        scheduled(state, task, "immediate" if outcome == "again" else "period"), RunResult(task.id, records, atomic)
+        scheduled(state, task, short_delay if outcome == "again" else usual_delay), RunResult(task.id, records, atomic)
     )

@@ -40,13 +40,14 @@ from kafkaspec.spec.common.metadata_log import (
     QueuedWrite,
     Record,
 )
+from kafkaspec.spec.controller import offset_control
 
 PREFIX = "QRM"
 TITLE = "Quorum controller"
 
 WRITE = "Kafka Internals, ch. 11, Write -> commit -> apply, in detail"
 BECOMING = "Kafka Internals, ch. 11, Becoming (and ceasing to be) the active controller"
-OFFSETS = "Kafka Internals, ch. 11, The three offsets and metadata transactions"
+OFFSETS = offset_control.OFFSETS
 CONTROLLER = "QuorumController, Kafka 4.3.0"
 MANAGER = "OffsetControlManager, Kafka 4.3.0"
 

@@ -13,7 +13,7 @@ from kafkaspec.impl.controller.event_queue_driver import Driver
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.controller import event_queue as model
 from kafkaspec.models.controller.event_queue import Status, T, Thread, Time
-from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import driver_with, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.controller import event_queue as spec
 
 Handling = Generator[Execution | Asleep, Ending, None]
@@ -21,14 +21,7 @@ Handling = Generator[Execution | Asleep, Ending, None]
 
 def _of(make: type[EventQueue]) -> Callable[[], Driver]:
     """What makes a driver of a faulty queue."""
-
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+    return driver_with(Driver, make=make)
 
 
 class RunsWhatItIsGiven(EventQueue):
@@ -466,9 +459,10 @@ class IdleInAllTheTime(EventQueue):
 
     def sleep(self) -> Handling:
         begin = self.last // impl.NS_PER_MS
-        yield Asleep(self.until())
+        slept = yield Asleep(self.until())
         self.last = self.clock()
         self.idled(max(0, self.last // impl.NS_PER_MS - begin))
+        self.interrupted = self.interrupted or slept.interrupted
 
 
 class IdleRoundedUp(EventQueue):
@@ -605,18 +599,12 @@ MUTANTS = [
     of_impl("appends at the head", "EVQ-2", "if there are three", _of(AppendsAtTheHead)),
     of_impl("prepends at the end", "EVQ-3", "as it appends", _of(PrependsAtTheEnd)),
     of_impl("prepends behind the first", "EVQ-3", "of the line", _of(PrependsBehindTheFirst)),
-    of_impl("when it has passed", "EVQ-4", "not at its time", _of(AfterItsDeadlineAlone)),
-    of_impl("line first", "EVQ-4", "what is due waits for the line", _of(LineFirst)),
     of_impl("runs what is late", "EVQ-5", "and tells it nothing", _of(RunsWhatIsLate)),
     of_impl("times out in its turn", "EVQ-5", "at the head of the line", _of(TimesOutInItsTurn)),
-    of_impl("last deadline first", "EVQ-6", "of those that are due", _of(LastDeadlineFirst)),
-    of_impl("every second nanosecond", "EVQ-7", "of those that are free", _deadlines(OneForEachDeadline)),
-    of_impl("never wraps", "EVQ-7", "the nanosecond before the last", _deadlines(NeverWraps)),
     of_impl("keeps both", "EVQ-8", "whose tag is the same", _of(KeepsBoth)),
     of_impl("keeps the first", "EVQ-8", "of a tag", _of(KeepsTheFirst)),
     of_impl("tells who is replaced", "EVQ-8", "that it was rejected", _of(TellsWhoIsReplaced)),
     of_impl("tag of who runs", "EVQ-8 EVQ-10", "until it has ended", _of(TagOfWhoRuns)),
-    of_impl("new deadline always", "EVQ-9", "also if the one before was earlier", _of(NewDeadlineAlways)),
     of_impl("cancels deferred alone", "EVQ-10", "no event in line", _of(CancelsDeferredAlone)),
     of_impl("tells who is cancelled", "EVQ-10", "that it was rejected", _of(TellsWhoIsCancelled)),
     of_impl("keeps the tag of the refused", "EVQ-11", "as Kafka 4.3.0 does", _of(KeepsTheTagOfTheRefused)),
@@ -626,25 +614,17 @@ MUTANTS = [
     of_impl("error is swallowed", "EVQ-14", "as an exception", _of(ErrorIsSwallowed)),
     of_impl("accepts while shutting down", "EVQ-15", "while somebody waits", _of(AcceptsWhileShuttingDown)),
     of_impl("interrupted before shut down", "EVQ-15", "of both", _of(InterruptedBeforeShutDown)),
-    of_impl("drops the line", "EVQ-16", "at a shutdown", _of(DropsTheLine)),
     of_impl("times out at shutdown", "EVQ-16", "deferred events, as documented", _of(TimesOutAtShutdown)),
-    of_impl("runs timed at shutdown", "EVQ-16", "events in line, as documented", _of(RunsTimedAtShutdown)),
     of_impl("waits for deadlines", "EVQ-16 EVQ-17", "at a shutdown", _of(WaitsForDeadlines)),
     of_impl("no clean-up", "EVQ-17", "at the end", _of(NoCleanUp)),
     of_impl("cleans up first", "EVQ-17", "before what waits", _of(CleansUpFirst)),
     of_impl("clean-up is to be sound", "EVQ-17", "or nothing goes on", _of(CleanUpIsToBeSound)),
-    of_impl("closes at once", "EVQ-18", "without the thread", ClosesAtOnce),
     of_impl("tells who was interrupted", "EVQ-19", "by its own exception", _of(TellsWhoThrewInterrupted)),
     of_impl("interrupted once", "EVQ-19", "the next event ends it", _of(InterruptedOnce)),
-    of_impl("leaves at once", "EVQ-19 EVQ-20 EVQ-26", "and tells nobody", _of(LeavesAtOnce), "KAFKA-14601"),
-    of_impl("runs what waits", "EVQ-20", "in line", _of(RunsWhatWaits)),
-    of_impl("line before deadlines", "EVQ-20", "when it is interrupted", _of(LineBeforeDeadlines)),
     of_impl("shut down twice", "EVQ-21", "is not shut down", _of(ShutDownTwice)),
     of_impl("counts who waits", "EVQ-22", "and not who runs", _of(CountsWhoWaits)),
     of_impl("forgets to count", "EVQ-22", "who was cancelled", _of(ForgetsToCount)),
-    of_impl("first of all", "EVQ-23", "while others are in line", _of(FirstOfAll)),
     of_impl("any kind if idling", "EVQ-23", "whatever has a deadline", _of(AnyKindIfIdling)),
-    of_impl("signals the line alone", "EVQ-24", "no deadline", _of(SignalsTheLineAlone)),
     of_impl("prepends in silence", "EVQ-24", "and wakes nobody", _of(PrependsInSilence)),
     of_impl("shuts down in silence", "EVQ-24", "and wakes nobody", _of(ShutsDownInSilence)),
     of_impl("sleeps for good", "EVQ-24 EVQ-4", "whatever the clock says", _of(SleepsForGood)),
@@ -652,7 +632,7 @@ MUTANTS = [
     of_impl("idle rounded up", "EVQ-25", "to milliseconds", _of(IdleRoundedUp)),
     of_impl("runs it again", "EVQ-26", "if it threw something", _of(RunsItAgain)),
     of_impl("loses the last", "EVQ-26", "at a shutdown", _of(LosesTheLastAtShutdown)),
-    of_impl("runs the next when woken", "EVQ-27", "before its time", _of(RunsTheNextWhenWoken)),
+    of_impl("runs the next when woken", "EVQ-27 EVQ-4", "before its time", _of(RunsTheNextWhenWoken)),
     of_spec("spec: refuses nobody", "EVQ-15", "an event that is appended", _spec("append", _refuses_nobody)),
     of_spec("spec: cancels nobody", "EVQ-10", "whatever the tag", _spec("cancelDeferred", _cancels_nobody)),
     of_spec("spec: begins nothing", "EVQ-15 EVQ-16", "no shutdown", _spec("beginShutdown", _begins_nothing)),
@@ -663,6 +643,26 @@ MUTANTS = [
     of_model("Handler: takes two", "EVQ-1", "while one runs", _takes_two),
     of_model("Handler: runs the line first", "EVQ-4 EVQ-5 EVQ-16", "whatever is due", _runs_the_line_first),
 ]
+
+RARE = [
+    of_impl("when it has passed", "EVQ-4", "not at its time", _of(AfterItsDeadlineAlone)),
+    of_impl("line first", "EVQ-4", "what is due waits for the line", _of(LineFirst)),
+    of_impl("last deadline first", "EVQ-6", "of those that are due", _of(LastDeadlineFirst)),
+    of_impl("every second nanosecond", "EVQ-7", "of those that are free", _deadlines(OneForEachDeadline)),
+    of_impl("never wraps", "EVQ-7", "the nanosecond before the last", _deadlines(NeverWraps)),
+    of_impl("new deadline always", "EVQ-9", "also if the one before was earlier", _of(NewDeadlineAlways)),
+    of_impl("drops the line", "EVQ-16", "at a shutdown", _of(DropsTheLine)),
+    of_impl("runs timed at shutdown", "EVQ-16", "events in line, as documented", _of(RunsTimedAtShutdown)),
+    of_impl("closes at once", "EVQ-18", "without the thread", ClosesAtOnce),
+    of_impl("leaves at once", "EVQ-19 EVQ-20 EVQ-26", "and tells nobody", _of(LeavesAtOnce), "KAFKA-14601"),
+    of_impl("runs what waits", "EVQ-20", "in line", _of(RunsWhatWaits)),
+    of_impl("line before deadlines", "EVQ-20", "when it is interrupted", _of(LineBeforeDeadlines)),
+    of_impl("first of all", "EVQ-23", "while others are in line", _of(FirstOfAll)),
+    of_impl("signals the line alone", "EVQ-24", "no deadline", _of(SignalsTheLineAlone)),
+]
+"""Those that show at the end of a number's range, with several deadlines, or after a rare sequence."""
+
+MUTANTS += RARE
 
 SURVIVORS: dict[str, str] = {}
 """Generated faults of the models that nobody can notice, and why."""

@@ -15,21 +15,14 @@ from kafkaspec.impl.controller.timeline import LATEST_EPOCH, SnapshotRegistry
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.controller import offset_control as model
 from kafkaspec.models.controller.offset_control import WHOLE, Kind, N, Next, Offset
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.controller import offset_control as spec
 from kafkaspec.spec.controller.offset_control import Offsets
 
 
 def _of(make: type[OffsetControl]) -> Callable[[], Driver]:
     """What makes a driver of a faulty manager."""
-
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+    return driver_with(Driver, make=make)
 
 
 class BeginsWithoutSnapshot(OffsetControl):
@@ -658,16 +651,19 @@ def _loaded(of: type[model.Offsets]) -> Callable[[], LoadedModel]:
     return lambda: load(of)
 
 
-IMPL: Sequence[tuple[str, str, str, Any, str | None]] = (
+FaultRow = tuple[str, str, str, type[OffsetControl], str | None]
+"""Name, clauses, the fault, the faulty manager, and the bug of Kafka's that it is."""
+
+
+def _impl(*rows: FaultRow) -> list[Mutant]:
+    return [of_impl(name, clauses, what, _of(make), bug) for name, clauses, what, make, bug in rows]
+
+
+IMPL = _impl(
     ("no first snapshot", "OFC-1", "there is none at -1", BeginsWithoutSnapshot, None),
     ("active twice", "OFC-3", "an active controller becomes active again", ActivatesAgain, None),
     ("active anywhere", "OFC-3", "a negative offset is taken for 0", ActivatesAnywhere, None),
-    ("active without a snapshot", "OFC-4", "none is taken", ActivatesWithoutSnapshot, "KAFKA-13114"),
     ("nothing is thrown away", "OFC-5", "the memory stays when the controller gives up", StaysAsItIs, None),
-    ("back to the committed", "OFC-5 OFC-22", "committed records of a transaction stay", GoesBackToTheCommitted, None),
-    ("gives up anyway", "OFC-6", "nobody is told that there is no snapshot", GivesUpAnyway, None),
-    ("stays active", "OFC-6", "where there is no snapshot", StaysActive, None),
-    ("the transaction is forgotten", "OFC-22", "when the controller gives up", ForgetsTheTransaction, None),
     ("no snapshot of two", "OFC-7", "none is taken at the end of a batch of two", SnapshotsNoAppend, None),
     ("written over", "OFC-7", "the next write offset is that of the last record", WritesOver, None),
     ("an epoch too low", "OFC-8", "epoch 1 counts as 0", KeepsTheEpoch, None),
@@ -676,20 +672,15 @@ IMPL: Sequence[tuple[str, str, str, Any, str | None]] = (
     ("stable with its begin", "OFC-9", "the begin record is stable", StableWithTheBegin, None),
     ("stable falls", "OFC-9", "by one, while a transaction is open", StableFalls, None),
     ("snapshots stay", "OFC-10", "below the stable offset", KeepsSnapshots, None),
-    ("the stable one goes too", "OFC-10", "on the active controller", DeletesTheStableToo, "KAFKA-17608"),
-    ("none on a standby", "OFC-10", "no snapshot at the stable offset", NoSnapshotOnAStandby, "KAFKA-15048"),
     ("one on the active", "OFC-10", "beyond all that it appended", SnapshotOnTheActive, None),
-    ("one at the committed", "OFC-10", "a standby takes a second one", KeepsTheOpenOne, None),
     ("stable by control batches", "OFC-11", "they count as committed", StableByControlBatches, "KAFKA-17608"),
     ("begins twice", "OFC-12", "a second begin takes the place of the first", BeginsTwice, None),
-    ("begins without a snapshot", "OFC-12", "none from before it", BeginsWithoutASnapshot, None),
     ("begins behind itself", "OFC-12", "at the next offset", BeginsWithItself, None),
     ("ends nothing", "OFC-13", "an end without a transaction is taken", EndsNothing, None),
     ("stays open", "OFC-13", "after its end", StaysOpen, None),
     ("end undoes", "OFC-13", "what the transaction wrote is gone", EndUndoes, None),
     ("aborts nothing", "OFC-14", "what was aborted stays", AbortsNothing, None),
     ("aborts to the stable", "OFC-14", "what was there before the transaction goes too", AbortsToTheStable, None),
-    ("aborts anyway", "OFC-14", "without a snapshot from before", AbortsAnyway, None),
     ("markers in snapshots", "OFC-15", "a begin record is overlooked", MarksInSnapshots, None),
     ("two at once", "OFC-16", "a second raft snapshot takes the place of the first", LoadsTwo, None),
     ("loaded over", "OFC-16", "the memory is not emptied", LoadsOver, None),
@@ -699,18 +690,33 @@ IMPL: Sequence[tuple[str, str, str, Any, str | None]] = (
     ("ends no load", "OFC-17", "nobody is told", EndsNoLoad, None),
     ("markers first", "OFC-18 OFC-19", "the markers of a batch are replayed before its data", AppliesLate, None),
     ("skipped", "OFC-18 OFC-19", "what is refused among others is left out", SkipsWhatIsRefused, None),
-    ("offsets are counted", "OFC-18 OFC-19", "not taken from raft", PredictsOffsets, "KAFKA-15213"),
     ("absent while loading", "OFC-20", "the metrics tell of a standby", AbsentWhileLoading, None),
     ("commits are applied", "OFC-20", "on the active controller", MeasuresCommits, None),
     ("control batches do not count", "OFC-20 OFC-11", "in the metrics", MeasuresNoControlBatch, None),
     ("time stands", "OFC-20", "appends have the time of what was before", TimeOfTheFirst, None),
+)
+
+RARE = _impl(
+    ("active without a snapshot", "OFC-4", "none is taken", ActivatesWithoutSnapshot, "KAFKA-13114"),
+    ("back to the committed", "OFC-5 OFC-22", "committed records of a transaction stay", GoesBackToTheCommitted, None),
+    ("gives up anyway", "OFC-6", "nobody is told that there is no snapshot", GivesUpAnyway, None),
+    ("stays active", "OFC-6", "where there is no snapshot", StaysActive, None),
+    ("the transaction is forgotten", "OFC-22", "when the controller gives up", ForgetsTheTransaction, None),
+    ("none on a standby", "OFC-10", "no snapshot at the stable offset", NoSnapshotOnAStandby, "KAFKA-15048"),
+    ("one at the committed", "OFC-10", "a standby takes a second one", KeepsTheOpenOne, None),
+    ("the stable one goes too", "OFC-10", "on the active controller", DeletesTheStableToo, "KAFKA-17608"),
+    ("begins without a snapshot", "OFC-12", "none from before it", BeginsWithoutASnapshot, None),
+    ("aborts anyway", "OFC-14", "without a snapshot from before", AbortsAnyway, None),
     ("closed when committed", "OFC-21", "the stable offset waits for the end record", ClosedWhenCommitted, None),
     ("nothing later is read", "OFC-23", "the snapshot that would show it is left out", ReadsNothingLater, None),
+    ("offsets are counted", "OFC-18 OFC-19", "not taken from raft", PredictsOffsets, "KAFKA-15213"),
 )
+"""Those that show after a controller has given up within a transaction, or in one of several snapshots."""
 
 MUTANTS = [
     *SPEC,
-    *(of_impl(name, clauses, what, _of(make), bug) for name, clauses, what, make, bug in IMPL),
+    *IMPL,
+    *RARE,
     of_model("a control batch is stable (model)", "OFC-11", "no snapshot is there", _loaded(Committing), "KAFKA-17608"),
     of_model("nothing is held back (model)", "OFC-9", "the transaction is stable", _loaded(Unclamped)),
     of_model("active without a snapshot (model)", "OFC-4", "they are gone", _loaded(Activating), "KAFKA-13114"),

@@ -8,25 +8,19 @@ from typing import Any
 from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.impl.controller import periodic as impl
+from kafkaspec.impl.controller.event_queue import FatalError
 from kafkaspec.impl.controller.periodic import PeriodicTasks, Result, Task
 from kafkaspec.impl.controller.periodic_driver import Driver
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import periodic as model
 from kafkaspec.models.controller.periodic import Delay
-from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import driver_with, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.controller import periodic as spec
 
 
 def _of(make: type[PeriodicTasks]) -> Callable[[], Driver]:
     """What makes a driver of a faulty manager."""
-
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+    return driver_with(Driver, make=make)
 
 
 class RegistersTheNewest(PeriodicTasks):
@@ -183,7 +177,7 @@ class SurvivesErrors(PeriodicTasks):
     def run(self, task: Task) -> Result:
         try:
             return super().run(task)
-        except impl.FatalError:
+        except FatalError:
             self.reschedule(task, impl.ERROR_NS)
             raise
 
@@ -319,23 +313,11 @@ MUTANTS = [
     of_impl("deactivates in silence", "PER-4", "what is scheduled stays so", _of(DeactivatesInSilence)),
     of_impl("forgets them all", "PER-4", "with the end of its being active", _of(ForgetsThemAll)),
     of_impl("schedules while inactive", "PER-5", "who registers", _of(SchedulesWhileInactive)),
-    of_impl("goes on inactive", "PER-5", "after a run that deactivates", _of(GoesOnInactive)),
-    of_impl("at once", "PER-6", "the first run", _of(AtOnce)),
-    of_impl("half a period", "PER-6", "after a run", _of(HalfAPeriod)),
     of_impl("again at once", "PER-7", "without a delay", _of(AgainAtOnce)),
-    of_impl("default immediate", "PER-7", "whatever the task's own", _of(DefaultImmediate)),
-    of_impl("saturates", "PER-8", "at the greatest long", _of(Saturates)),
     of_impl("after its period", "PER-9", "although it has failed", _of(AfterItsPeriod), "KAFKA-17793"),
     of_impl("never again", "PER-9", "after an exception", _of(NeverAgain)),
-    of_impl("the longer after an exception", "PER-9", "of period and 5 minutes", _of(FailsFirst)),
-    of_impl("replaces", "PER-10", "the earlier time by the later", _of(Replaces)),
-    of_impl("survives errors", "PER-11", "as exceptions", _of(SurvivesErrors)),
-    of_impl("null is done", "PER-11", "and run again", _of(NullIsDone)),
     of_impl("never atomic", "PER-12", "whatever the task says", _of(NeverAtomic)),
-    of_impl("loses records", "PER-12", "of a run that has more to do", _of(LosesRecords)),
     of_impl("another name", "PER-12", "none", _of(AnotherName)),
-    of_impl("runs the successor", "PER-13", "who has the name by now", _of(RunsTheSuccessor)),
-    of_impl("lets the successor be", "PER-13", "as it is scheduled", _of(LetsTheSuccessorBe)),
     of_spec("spec: leaves it scheduled", "PER-2 PER-5", "what is gone", _spec("unregisterTask", _leaves_it_scheduled)),
     of_spec("spec: stays scheduled", "PER-4", "while inactive", _spec("deactivate", _stays_scheduled)),
     of_spec("spec: schedules nobody", "PER-3 PER-5", "when it becomes active", _spec("activate", _schedules_nobody)),
@@ -344,6 +326,24 @@ MUTANTS = [
     of_model("Tasks: stays scheduled", "PER-4 PER-5", "while inactive", _stays_scheduled_when_inactive),
     of_model("Tasks: activates nobody", "PER-3 PER-5", "whoever is registered", _activates_nobody),
 ]
+
+RARE = [
+    of_impl("at once", "PER-6", "the first run", _of(AtOnce)),
+    of_impl("half a period", "PER-6", "after a run", _of(HalfAPeriod)),
+    of_impl("default immediate", "PER-7", "whatever the task's own", _of(DefaultImmediate)),
+    of_impl("goes on inactive", "PER-5", "after a run that deactivates", _of(GoesOnInactive)),
+    of_impl("the longer after an exception", "PER-9", "of period and 5 minutes", _of(FailsFirst)),
+    of_impl("replaces", "PER-10", "the earlier time by the later", _of(Replaces)),
+    of_impl("survives errors", "PER-11", "as exceptions", _of(SurvivesErrors)),
+    of_impl("null is done", "PER-11", "and run again", _of(NullIsDone)),
+    of_impl("loses records", "PER-12", "of a run that has more to do", _of(LosesRecords)),
+    of_impl("saturates", "PER-8", "at the greatest long", _of(Saturates)),
+    of_impl("runs the successor", "PER-13", "who has the name by now", _of(RunsTheSuccessor)),
+    of_impl("lets the successor be", "PER-13", "as it is scheduled", _of(LetsTheSuccessorBe)),
+]
+"""Those that show in the run after the next, or in what a run does to the manager."""
+
+MUTANTS += RARE
 
 SURVIVORS: dict[str, str] = {}
 """Generated faults of the models that nobody can notice, and why."""

@@ -8,32 +8,22 @@ from typing import Any
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.controller.event_queue_driver import Driver
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.common.kafka import LONG_MAX
 from kafkaspec.spec.controller import event_queue as spec
 from kafkaspec.spec.controller.event_queue_trial import HOUR
+from tests.layers import Comparison
 
 MS = spec.NS_PER_MS
 
 
-class Queue:
-    """A queue, called by name; every call has its contracts, and the impl beside it."""
+class Queue(Comparison):
+    """A queue, and the impl's beside it."""
 
     def __init__(self, **init: Any) -> None:
-        self.state: spec.Queue = spec.machine.initial(**init)
-        self.driver = Driver()
-        self.driver.reset(init)
-
-    def __call__(self, name: str, **arguments: Any) -> Any:
-        step = spec.machine.apply(self.state, name, arguments)
-        assert not isinstance(step, Outside), step
-        self.state = step.state
-        assert self.driver.apply(name, arguments) == step.result
-        assert self.driver.state() == step.state
-        assert self.driver.observe() == spec.machine.observe(step.state)
-        return step.result
+        super().__init__(spec.machine, Driver(), init)
 
     def append(self, handling: str = "returns") -> Any:
         return self("append", handle_exception=handling)
@@ -61,10 +51,6 @@ class Queue:
 
     def advance(self, ns: int) -> Any:
         return self("advance", ns=ns)
-
-    @property
-    def shown(self) -> Any:
-        return spec.machine.observe(self.state)
 
 
 def handler(*calls: tuple[int | None, str]) -> Sequence[Any]:

@@ -7,29 +7,20 @@ from typing import Any
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.controller.periodic_driver import Driver
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.common.kafka import LONG_MAX, NULL_POINTER
 from kafkaspec.spec.controller import periodic as spec
 from kafkaspec.spec.controller.periodic_trial import SECOND
+from tests.layers import Comparison
 
 
-class Manager:
-    """A manager, called by name; every call has its contracts, and the impl beside it."""
+class Manager(Comparison):
+    """A manager, and the impl's beside it."""
 
     def __init__(self, **init: Any) -> None:
-        self.state: spec.Manager = spec.machine.initial(**init)
-        self.driver = Driver()
-        self.driver.reset(init)
-
-    def __call__(self, op: str, /, **arguments: Any) -> Any:
-        step = spec.machine.apply(self.state, op, arguments)
-        assert not isinstance(step, Outside), step
-        self.state = step.state
-        assert self.driver.apply(op, arguments) == step.result
-        assert self.driver.state() == step.state
-        return step.result
+        super().__init__(spec.machine, Driver(), init)
 
     def register(self, name: str, period: int = SECOND, immediate: int | None = None) -> None:
         self("registerTask", name=name, period_ns=period, immediate_ns=immediate, verbose=False)
@@ -41,10 +32,6 @@ class Manager:
         left = self.state.scheduled[name].deadline_ns - self.state.now
         self("advance", ns=max(0, left))
         return self("run", name=name, outcome=outcome, meanwhile=meanwhile, records=records, atomic=atomic)
-
-    @property
-    def shown(self) -> Any:
-        return spec.machine.observe(self.state)
 
     @property
     def scheduled(self) -> Any:

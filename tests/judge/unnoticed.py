@@ -35,6 +35,13 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "features": {
         "_versions: name not in changed": "the table is made once, when the module is loaded",
     },
+    "event_queue": {
+        "EventQueue.insert: node.deadline < (first.deadline or 0)": "no two events have the same deadline",
+        "Event.handle_exception: self.handling != 'throws'": "an exception that it throws is swallowed",
+        "Driver._clean_up: self.cleanup != 'throws'": "what the clean-up event throws makes no difference",
+        "Driver._go_on: self.subject.size >= 0": "it is of the size that is shown, and that is the queue's own",
+        "Driver._settle: until < self.now": "whoever adds what is due wakes the thread, and so does the clock",
+    },
     "high_watermark": {
         "ReplicaLog.maybe_increment_log_start: offset >= self.start": "at the log start the epochs begin there already",
         "ReplicaLog.truncate_to: offset <= self.end": "at the log end there are epochs alone to cut, and both do",

@@ -1,7 +1,6 @@
 package org.apache.kafka.controller;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -12,9 +11,10 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Clock;
+import kafkaspec.target.PrivateField;
 import org.apache.kafka.common.metadata.NoOpRecord;
 import org.apache.kafka.common.utils.LogContext;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.queue.EventQueue.EarliestDeadlineFunction;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
@@ -24,19 +24,8 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
  */
 public final class PeriodicTasksAdapter implements Adapter {
     private static final ApiMessageAndVersion RECORD = new ApiMessageAndVersion(new NoOpRecord(), (short) 0);
-    private static final Field TASKS;
-    private static final Field TASK_OF_RUN;
-
-    static {
-        try {
-            TASKS = PeriodicTaskControlManager.class.getDeclaredField("tasks");
-            TASKS.setAccessible(true);
-            TASK_OF_RUN = PeriodicTaskControlManager.PeriodicTaskOperation.class.getDeclaredField("task");
-            TASK_OF_RUN.setAccessible(true);
-        } catch (NoSuchFieldException e) {
-            throw new AdapterFailure("the manager has other fields", e);
-        }
-    }
+    private static final PrivateField TASKS = PrivateField.of(PeriodicTaskControlManager.class, "tasks");
+    private static final PrivateField TASK_OF_RUN = PrivateField.of(PeriodicTaskControlManager.PeriodicTaskOperation.class, "task");
 
     private record Entry(long deadlineNs, Supplier<ControllerResult<Void>> run) {
     }
@@ -46,34 +35,6 @@ public final class PeriodicTasksAdapter implements Adapter {
     private PeriodicTaskControlManager manager;
     private long now;
     private JsonNode asked;
-
-    /** The judge's clock, in nanoseconds. */
-    private final class JudgeClock implements Time {
-        @Override
-        public long milliseconds() {
-            return now / 1_000_000;
-        }
-
-        @Override
-        public long hiResClockMs() {
-            return milliseconds();
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now;
-        }
-
-        @Override
-        public void sleep(long ms) {
-            throw new AdapterFailure("nobody sleeps here");
-        }
-
-        @Override
-        public void waitObject(Object on, Supplier<Boolean> condition, long deadlineMs) {
-            throw new AdapterFailure("nobody waits here");
-        }
-    }
 
     /** As the controller's, over entries in the place of events. */
     private final class Accessor implements PeriodicTaskControlManager.QueueAccessor {
@@ -95,7 +56,7 @@ public final class PeriodicTasksAdapter implements Adapter {
         queue.clear();
         made.clear();
         now = args.path("now").asLong(0);
-        manager = new PeriodicTaskControlManager.Builder().setLogContext(new LogContext()).setTime(new JudgeClock()).
+        manager = new PeriodicTaskControlManager.Builder().setLogContext(new LogContext()).setTime(Clock.ofNanoseconds(() -> now)).
             setQueueAccessor(new Accessor()).build();
     }
 
@@ -169,11 +130,7 @@ public final class PeriodicTasksAdapter implements Adapter {
     }
 
     private int idOf(Entry entry) {
-        try {
-            return made.indexOf((PeriodicTask) TASK_OF_RUN.get(entry.run));
-        } catch (IllegalAccessException e) {
-            throw new AdapterFailure("a run has no task", e);
-        }
+        return made.indexOf(TASK_OF_RUN.<PeriodicTask>read(entry.run));
     }
 
     @Override
@@ -182,9 +139,9 @@ public final class PeriodicTasksAdapter implements Adapter {
     }
 
     @Override
-    public Object observe() throws IllegalAccessException {
+    public Object observe() {
         Map<String, Object> tasks = new TreeMap<>();
-        ((Map<?, ?>) TASKS.get(manager)).forEach((name, task) -> tasks.put((String) name, made.indexOf(task)));
+        TASKS.<Map<String, PeriodicTask>>read(manager).forEach((name, task) -> tasks.put(name, made.indexOf(task)));
         Map<String, Object> scheduled = new TreeMap<>();
         queue.forEach((name, entry) -> scheduled.put(name, List.of(entry.deadlineNs, idOf(entry))));
         return Map.of("active", manager.active(), "tasks", tasks, "scheduled", scheduled);

@@ -1,7 +1,6 @@
 package org.apache.kafka.queue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -17,8 +16,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.Clock;
+import kafkaspec.target.PrivateField;
 import org.apache.kafka.common.utils.LogContext;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.queue.EventQueue.EventInsertionType;
 
 /**
@@ -30,70 +30,23 @@ import org.apache.kafka.queue.EventQueue.EventInsertionType;
  * real clock would; and the reading of the queue's private lists.
  */
 public final class EventQueueAdapter implements Adapter {
-    private static final long NS_PER_MS = 1_000_000;
     private static final long PATIENCE_NS = 60_000_000_000L;
     private static final int TRIES = 200;
 
-    private static final Field LOCK = field(KafkaEventQueue.class, "lock");
-    private static final Field HANDLER = field(KafkaEventQueue.class, "eventHandler");
-    private static final Field THREAD = field(KafkaEventQueue.class, "eventHandlerThread");
-    private static final Field SHUTTING_DOWN = field(KafkaEventQueue.class, "shuttingDown");
-    private static final Field INTERRUPTED = field(KafkaEventQueue.class, "interrupted");
-    private static final Field CONDITION = field(HANDLER.getType(), "cond");
-    private static final Field HEAD = field(HANDLER.getType(), "head");
-    private static final Field DEADLINES = field(HANDLER.getType(), "deadlineMap");
-    private static final Field TAGS = field(HANDLER.getType(), "tagToEventContext");
-    private static final Field NEXT = field(HEAD.getType(), "next");
-    private static final Field PREVIOUS = field(HEAD.getType(), "prev");
-    private static final Field EVENT = field(HEAD.getType(), "event");
+    private static final PrivateField LOCK = PrivateField.of(KafkaEventQueue.class, "lock");
+    private static final PrivateField HANDLER = PrivateField.of(KafkaEventQueue.class, "eventHandler");
+    private static final PrivateField THREAD = PrivateField.of(KafkaEventQueue.class, "eventHandlerThread");
+    private static final PrivateField SHUTTING_DOWN = PrivateField.of(KafkaEventQueue.class, "shuttingDown");
+    private static final PrivateField INTERRUPTED = PrivateField.of(KafkaEventQueue.class, "interrupted");
+    private static final PrivateField CONDITION = PrivateField.of(HANDLER.type(), "cond");
+    private static final PrivateField HEAD = PrivateField.of(HANDLER.type(), "head");
+    private static final PrivateField DEADLINES = PrivateField.of(HANDLER.type(), "deadlineMap");
+    private static final PrivateField TAGS = PrivateField.of(HANDLER.type(), "tagToEventContext");
+    private static final PrivateField NEXT = PrivateField.of(HEAD.type(), "next");
+    private static final PrivateField PREVIOUS = PrivateField.of(HEAD.type(), "prev");
+    private static final PrivateField EVENT = PrivateField.of(HEAD.type(), "event");
 
     private History history;
-
-    private static Field field(Class<?> of, String name) {
-        try {
-            Field found = of.getDeclaredField(name);
-            found.setAccessible(true);
-            return found;
-        } catch (NoSuchFieldException e) {
-            throw new AdapterFailure(of + " has no field " + name, e);
-        }
-    }
-
-    private static Object read(Field field, Object of) {
-        try {
-            return field.get(of);
-        } catch (IllegalAccessException e) {
-            throw new AdapterFailure("cannot read " + field, e);
-        }
-    }
-
-    /** The judge's clock, in nanoseconds. */
-    private record JudgeClock(AtomicLong now) implements Time {
-        @Override
-        public long milliseconds() {
-            return now.get() / NS_PER_MS;
-        }
-
-        @Override
-        public long hiResClockMs() {
-            return milliseconds();
-        }
-
-        @Override
-        public long nanoseconds() {
-            return now.get();
-        }
-
-        @Override
-        public void sleep(long ms) {
-            throw new AdapterFailure("nobody sleeps here");
-        }
-
-        @Override
-        public void waitObject(Object on, Supplier<Boolean> condition, long deadlineMs) {
-            throw new AdapterFailure("nobody waits here");
-        }
-    }
 
     /** What an event's run throws if the judge says so. */
     private static final class OwnException extends Exception {
@@ -129,12 +82,12 @@ public final class EventQueueAdapter implements Adapter {
                     throw new OwnException();
                 }
             };
-            queue = new KafkaEventQueue(new JudgeClock(now), new LogContext(), "judged-", cleanup,
+            queue = new KafkaEventQueue(Clock.ofNanoseconds(now::get), new LogContext(), "judged-", cleanup,
                 (idle, at) -> idleMs.addAndGet(idle));
-            handler = (Thread) read(THREAD, queue);
-            lock = (ReentrantLock) read(LOCK, queue);
-            lists = read(HANDLER, queue);
-            condition = (Condition) read(CONDITION, lists);
+            handler = (Thread) THREAD.read(queue);
+            lock = (ReentrantLock) LOCK.read(queue);
+            lists = HANDLER.read(queue);
+            condition = (Condition) CONDITION.read(lists);
             settle();
         }
 
@@ -242,7 +195,7 @@ public final class EventQueueAdapter implements Adapter {
                 until(() -> {
                     lock.lock();
                     try {
-                        return (boolean) read(SHUTTING_DOWN, queue);
+                        return (boolean) SHUTTING_DOWN.read(queue);
                     } finally {
                         lock.unlock();
                     }
@@ -313,23 +266,23 @@ public final class EventQueueAdapter implements Adapter {
                 shown.put("size", queue.size());
                 shown.put("running", running == null ? null : running.id);
                 shown.put("firstDeferredIfIdling", queue.firstDeferredIfIdling().map(e -> ((Judged) e).id).orElse(null));
-                Object head = read(HEAD, lists);
+                Object head = HEAD.read(lists);
                 List<Integer> line = new ArrayList<>();
-                for (Object at = read(NEXT, head); at != head; at = read(NEXT, at)) {
-                    if (read(PREVIOUS, read(NEXT, at)) != at) {
+                for (Object at = NEXT.read(head); at != head; at = NEXT.read(at)) {
+                    if (PREVIOUS.read(NEXT.read(at)) != at) {
                         throw new AdapterFailure("the line is not linked both ways");
                     }
                     line.add(idOf(at));
                 }
                 shown.put("line", line);
                 List<List<Object>> deadlines = new ArrayList<>();
-                ((TreeMap<?, ?>) read(DEADLINES, lists)).forEach((ns, at) -> deadlines.add(List.of(ns, idOf(at))));
+                ((TreeMap<?, ?>) DEADLINES.read(lists)).forEach((ns, at) -> deadlines.add(List.of(ns, idOf(at))));
                 shown.put("deadlines", deadlines);
                 Map<Object, Object> tags = new TreeMap<>();
-                ((Map<?, ?>) read(TAGS, lists)).forEach((tag, at) -> tags.put(tag, idOf(at)));
+                ((Map<?, ?>) TAGS.read(lists)).forEach((tag, at) -> tags.put(tag, idOf(at)));
                 shown.put("tags", tags);
-                shown.put("shuttingDown", read(SHUTTING_DOWN, queue));
-                shown.put("interrupted", read(INTERRUPTED, queue));
+                shown.put("shuttingDown", SHUTTING_DOWN.read(queue));
+                shown.put("interrupted", INTERRUPTED.read(queue));
             } finally {
                 lock.unlock();
             }
@@ -340,7 +293,7 @@ public final class EventQueueAdapter implements Adapter {
         }
 
         private static int idOf(Object context) {
-            return ((Judged) read(EVENT, context)).id;
+            return ((Judged) EVENT.read(context)).id;
         }
     }
 
