@@ -19,7 +19,7 @@ MIN_INSYNC: Final = "min.insync.replicas"
 CORDONED_DIRS: Final = "cordoned.log.dirs"
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
-LONGEST: Final = 0x7FFF
+LENGTH: Final = 0x7FFF
 """characters of a value"""
 BLANKS: Final = "".join(map(chr, range(0x21)))
 """what Java trims"""
@@ -322,9 +322,9 @@ class ConfigurationControlManager:
     @staticmethod
     def check_length(record: ConfigRecord) -> None:
         """Raises InvalidConfigError. [CFG-6]"""
-        if record.value is not None and len(record.value) > LONGEST:
+        if record.value is not None and len(record.value) > LENGTH:
             raise InvalidConfigError(
-                f"The configuration value cannot be added because it exceeds the maximum value size of {LONGEST} bytes."
+                f"The configuration value cannot be added because it exceeds the maximum value size of {LENGTH} bytes."
             )
 
     def check_record(self, record: ConfigRecord, existing: Mapping[str, str], forwarded: bool) -> None:

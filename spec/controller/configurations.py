@@ -21,6 +21,7 @@ from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, not_modelled, state
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import NodeId, Within
+from kafkaspec.spec.common.metadata_log import MIN_ISR
 from kafkaspec.spec.common.snapshots import Epoch, SnapshotState
 
 PREFIX = "CFG"
@@ -30,7 +31,6 @@ CHAPTER = "Kafka Internals, ch. 11, ConfigurationControlManager and the rest"
 CONFIGURATIONS = "ConfigurationControlManager, Kafka 4.3.0"
 SCHEMA = "KafkaConfigSchema, Kafka 4.3.0"
 
-MIN_ISR: Final = "min.insync.replicas"
 CORDONED: Final = "cordoned.log.dirs"
 UNCLEAN: Final = "unclean.leader.election.enable"
 CORDONING: Final = 30

@@ -8,12 +8,12 @@ from typing import Any
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.controller import configurations as model
+from kafkaspec.spec.common.metadata_log import MIN_ISR
 from kafkaspec.spec.controller.configurations import (
     CORDONED,
     DEFAULT_NODE,
     FORBIDDEN,
     INVALID_VALUE,
-    MIN_ISR,
     MOST_CHARACTERS,
     TOPIC_KEYS,
     UNCLEAN,
@@ -102,9 +102,9 @@ def _epochs(state: Configurations) -> Sequence[int]:
 
 
 machine.candidates |= {
-    "init:node_id": lambda state: (0, 1),
+    "init:node_id": lambda state: (0, 1, 2),
     "init:static": lambda state: ([], [[MIN_ISR, "4"]], [["log.retention.hours", "3"], [UNCLEAN, "true"]]),
-    "init:missing": lambda state: ([GONE], [GONE, OTHER]),
+    "init:missing": lambda state: ([GONE], [GONE, OTHER], []),
     "init:metadata_version": lambda state: (30, 30, 29, 23),
     "changed": _changed,
     "new": _new,

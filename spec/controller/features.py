@@ -22,6 +22,7 @@ from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Int16, LeaderEpoch, NodeId, Within
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE
+from kafkaspec.spec.common.metadata_log import ELR
 from kafkaspec.spec.common.snapshots import Epoch, SnapshotState
 
 PREFIX = "FEA"
@@ -33,7 +34,6 @@ QUORUM = "QuorumFeatures, Kafka 4.3.0"
 
 METADATA: Final = "metadata.version"
 KRAFT: Final = "kraft.version"
-ELR: Final = "eligible.leader.replicas.version"
 
 OLDEST: Final = 7
 """3.3-IV3, the oldest metadata.version that 4.3.0 knows"""

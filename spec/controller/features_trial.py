@@ -8,8 +8,8 @@ from typing import Any
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.controller import features as model
+from kafkaspec.spec.common.metadata_log import ELR
 from kafkaspec.spec.controller.features import (
-    ELR,
     GROUP,
     HIGHEST,
     KRAFT,
@@ -75,7 +75,7 @@ def _epochs(state: Features) -> Sequence[int]:
 
 
 machine.candidates |= {
-    "init:node_id": lambda state: (0, 1),
+    "init:node_id": lambda state: (0, 1, 2),
     "init:quorum": lambda state: ([0], [0, 1], [2, 0, 1]),
     "init:supported": lambda state: (DEFAULT, TESTING, WIDE, WIDE, OLD),
     "init:metadata_version": lambda state: (30, 31, 24, 23, 29, 22, 21, 15, 14, 7, None),

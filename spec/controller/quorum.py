@@ -47,7 +47,11 @@ TITLE = "Quorum controller"
 
 WRITE = "Kafka Internals, ch. 11, Write -> commit -> apply, in detail"
 BECOMING = "Kafka Internals, ch. 11, Becoming (and ceasing to be) the active controller"
+<<<<<<< ours
 OFFSETS = offset_control.OFFSETS
+=======
+STABLE = "Kafka Internals, ch. 11, The three offsets and metadata transactions"
+>>>>>>> theirs
 CONTROLLER = "QuorumController, Kafka 4.3.0"
 MANAGER = "OffsetControlManager, Kafka 4.3.0"
 
@@ -234,7 +238,7 @@ def applied(state: Controller, record: Record, offset: int, in_snapshot: bool = 
 
     QRM-25: A record that begins a metadata transaction at offset t takes a snapshot at t - 1 and opens it, if none is
     open. One that ends it closes it; one that aborts it closes it and makes memory what it was at t - 1. Otherwise such
-    a record cannot be applied, and none of them can be in a snapshot. [{OFFSETS}; KIP-868; OffsetControlManager.replay,
+    a record cannot be applied, and none of them can be in a snapshot. [{STABLE}; KIP-868; OffsetControlManager.replay,
     Kafka 4.3.0]
 
     QRM-30: A record of a type that the controller does not know cannot be applied; it is not skipped. [Kafka Internals,
@@ -277,7 +281,7 @@ def settled(state: Controller, batch: Batch) -> Controller:
 
     QRM-26: The last stable offset is the committed one; while a transaction is open, the smaller of that and the offset
     before the transaction. It never falls. The transaction that counts is the one open in memory: on the active
-    controller one that is written, committed or not. [{OFFSETS}; OffsetControlManager.maybeAdvanceLastStableOffset,
+    controller one that is written, committed or not. [{STABLE}; OffsetControlManager.maybeAdvanceLastStableOffset,
     Kafka 4.3.0]
     """
     committed = batch.last

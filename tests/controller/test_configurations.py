@@ -13,8 +13,9 @@ from kafkaspec.contract import subsystem
 from kafkaspec.impl.controller.configurations_driver import Driver
 from kafkaspec.judge.check import check
 from kafkaspec.lockstep.walk import state_machine
+from kafkaspec.spec.common.metadata_log import MIN_ISR
 from kafkaspec.spec.controller import configurations as spec
-from kafkaspec.spec.controller.configurations import CORDONED, MIN_ISR, UNCLEAN, UNSUPPORTED
+from kafkaspec.spec.controller.configurations import CORDONED, UNCLEAN, UNSUPPORTED
 from tests.controller.made import Beside
 
 TOPIC, CLUSTER, BROKER = ("TOPIC", "t"), ("BROKER", ""), ("BROKER", "1")

@@ -17,8 +17,9 @@ from kafkaspec.judge.check import check
 from kafkaspec.language import load
 from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.controller.features import Cluster
+from kafkaspec.spec.common.metadata_log import ELR
 from kafkaspec.spec.controller import features as spec
-from kafkaspec.spec.controller.features import ELR, GROUP, KRAFT, METADATA, NEEDED, NEEDY, SHARE, TESTED, TRANSACTION
+from kafkaspec.spec.controller.features import GROUP, KRAFT, METADATA, NEEDED, NEEDY, SHARE, TESTED, TRANSACTION
 from tests.controller.features_mutants import MUTANTS
 from tests.controller.made import Beside
 
