@@ -59,7 +59,7 @@ class Comparison:
     """A spec that is called by name within its contracts, and an implementation beside it: they answer alike, are in
     the same state, and show the same. `init` by Python names."""
 
-    def __init__(self, machine: Machine[Any], driver: Driver, init: Mapping[str, Any]) -> None:
+    def __init__(self, machine: Machine[Any], driver: Any, init: Mapping[str, Any]) -> None:
         self.machine, self.driver = machine, driver
         self.state = machine.initial(**init)
         driver.reset(init)

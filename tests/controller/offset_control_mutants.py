@@ -11,11 +11,12 @@ from kafkaspec.contract.machine import Refused, Step
 from kafkaspec.impl.controller import offset_control as impl
 from kafkaspec.impl.controller.offset_control import NONE, Marker, OffsetControl, Replay, SnapshotId
 from kafkaspec.impl.controller.offset_control_driver import Driver
-from kafkaspec.impl.controller.timeline import LATEST_EPOCH, SnapshotRegistry
+from kafkaspec.impl.controller.timeline import SnapshotRegistry
 from kafkaspec.language import LoadedModel, action, define, load, require
 from kafkaspec.models.controller import offset_control as model
 from kafkaspec.models.controller.offset_control import WHOLE, Kind, N, Next, Offset
 from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec, with_fault
+from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import offset_control as spec
 from kafkaspec.spec.controller.offset_control import Offsets
 
@@ -587,7 +588,7 @@ class Committing(model.Offsets):
     """A control batch moves the stable offset."""
 
     @action("OFC-11", who="raft")
-    def commit_control(s, last: Offset) -> None:
+    def commit_control(s, last: Offset) -> None:  # type: ignore[override]
         require(s.loading == 0, s.end > 0, s.committed < last, last < s.end, s.start == 0)
         s.next.committed = last
         s.next.stable = last
