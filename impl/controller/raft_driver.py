@@ -15,8 +15,9 @@ def _id(at: impl.Position | None) -> replica.SnapshotId | None:
     return None if at is None else replica.SnapshotId(*at)
 
 
-def _event(notice: impl.Notice) -> impl.Notice:
-    return notice._replace(records=tuple(replica.Record(*record) for record in notice.records))  # type: ignore[misc]
+def _event(notice: impl.Notice) -> replica.Event:
+    kind, epoch, leader, offset, records = notice
+    return replica.Event(kind, epoch, leader, offset, tuple(replica.Record(*record) for record in records))  # type: ignore[arg-type]
 
 
 class Driver(ByName):
@@ -70,7 +71,7 @@ class Driver(ByName):
             committed=r.committed,
             given=r.given,
             announced=r.announced,
-            told=tuple(replica.Event(*_event(notice)) for notice in r.told),
+            told=tuple(map(_event, r.told)),
         )
 
     def prepare_append(self, epoch: int, values: tuple[str, ...]) -> Any:

@@ -35,7 +35,7 @@ class Votes(Logs):
         return s.part[n] == Part.VOTER or s.epoch[n] > 0
 
 
-class Matching(Votes):
+class Agreement(Votes):
     """The same model with what the proof of its logs needs."""
 
     @lemma()
@@ -139,7 +139,7 @@ PROOFS = [
         explored_at=AT,
     ),
     Proof(
-        of(Matching, "log_matching", "leaders_only_append", "a_follower_keeps_what_its_leader_has"),
+        of(Agreement, "log_matching", "leaders_only_append", "a_follower_keeps_what_its_leader_has"),
         explored_at=AT,
         begins_with=BEGINS,
     ),

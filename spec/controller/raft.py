@@ -10,7 +10,7 @@ Source: KIP-595, KIP-630, KIP-853, KIP-996; KafkaRaftClient, QuorumState and Lea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from icontract import ensure, require
 
@@ -24,6 +24,7 @@ from kafkaspec.spec.common.raft_replica import (
     Epoch,
     Event,
     FetchAnswer,
+    FetchError,
     Offset,
     Record,
     Replica,
@@ -45,12 +46,12 @@ LOG = "RaftLog, Kafka 4.3.0"
 VOTERS = "KIP-853; AddVoterHandler and RemoveVoterHandler, Kafka 4.3.0"
 LISTENER = "RaftClient.Listener, KafkaRaftClient.ListenerContext, Kafka 4.3.0"
 
-NONE = "NONE"
-FENCED = "FENCED_LEADER_EPOCH"
-UNKNOWN_EPOCH = "UNKNOWN_LEADER_EPOCH"
-NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
-INVALID = "INVALID_REQUEST"
-TIMED_OUT = "REQUEST_TIMED_OUT"
+NONE: Final = "NONE"
+FENCED: Final = "FENCED_LEADER_EPOCH"
+UNKNOWN_EPOCH: Final = "UNKNOWN_LEADER_EPOCH"
+NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
+INVALID: Final = "INVALID_REQUEST"
+TIMED_OUT: Final = "REQUEST_TIMED_OUT"
 
 NO_LEADER_APPENDS = Refused("RFT-25", "org.apache.kafka.raft.errors.NotLeaderException")
 NO_SUCH_APPEND = Refused("RFT-25", ILLEGAL_ARGUMENT)
@@ -422,7 +423,7 @@ def write(state: Replica, records: tuple[Record, ...]) -> Replica:
 
 
 @states(without=EXPLORED)
-def refused_leader_request(state: Replica, epoch: int) -> str | None:
+def refused_leader_request(state: Replica, epoch: int) -> FetchError | None:
     """RFT-14: Whom only a leader can serve names its epoch: it is refused with FENCED_LEADER_EPOCH if that is lower
     than the replica's, with UNKNOWN_LEADER_EPOCH if it is higher (no epoch begins so), and with NOT_LEADER_OR_FOLLOWER
     by who does not lead. A fetch is invalid whose last epoch is above its own. [{CLIENT}]"""

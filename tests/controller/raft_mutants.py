@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.impl.controller import raft as impl
 from kafkaspec.impl.controller.raft_driver import Driver
 from kafkaspec.language import LoadedModel, action, define, load, majority, require
@@ -434,7 +435,7 @@ def _grants_to_all(state: Replica, **asked: object) -> object:
 def _commits_early(state: Replica) -> Replica:
     """Whatever is written is committed."""
     found = spec.machine.find("schedulePreparedAppend").body(state)
-    return spec.replace(found, high=found.end) if isinstance(found, Replica) else found  # type: ignore[no-any-return]
+    return replace(found, high=found.end) if isinstance(found, Replica) else found
 
 
 def _any_log_is_voted_for() -> LoadedModel:
@@ -595,8 +596,8 @@ MUTANTS = [
     of_impl("appends at once", "RFT-26", "what is prepared", _of(AppendsAtOnce)),
     of_impl("resigns from any epoch", "RFT-27", "also one of before", _of(ResignsFromAnyEpoch)),
     of_impl("counts from the first", "RFT-28", "who has fetched", _of(CountsFromTheFirst)),
-    of_impl("leads alone", "RFT-28", "though nobody fetches", _of(LeadsAlone)),
     of_impl("waits in order", "RFT-34", "the last one first", _of(WaitsInOrder)),
+    of_impl("leads alone", "RFT-28", "though nobody fetches", _of(LeadsAlone)),
     of_impl("voters when committed", "RFT-29 RFT-32", "not when written", _of(VotersWhenCommitted)),
     of_impl("many changes", "RFT-30", "at a time", _of(ManyChanges)),
     of_impl("changes before its epoch", "RFT-31", "has anything committed", _of(ChangesBeforeItsEpoch)),
