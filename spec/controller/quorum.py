@@ -47,11 +47,7 @@ TITLE = "Quorum controller"
 
 WRITE = "Kafka Internals, ch. 11, Write -> commit -> apply, in detail"
 BECOMING = "Kafka Internals, ch. 11, Becoming (and ceasing to be) the active controller"
-<<<<<<< ours
-OFFSETS = offset_control.OFFSETS
-=======
 STABLE = "Kafka Internals, ch. 11, The three offsets and metadata transactions"
->>>>>>> theirs
 CONTROLLER = "QuorumController, Kafka 4.3.0"
 MANAGER = "OffsetControlManager, Kafka 4.3.0"
 
