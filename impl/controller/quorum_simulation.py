@@ -28,7 +28,7 @@ from kafkaspec.impl.controller.quorum_parts.messages import (
     WriteResponse,
 )
 from kafkaspec.impl.controller.quorum_parts.node import Config, ControllerNode
-from kafkaspec.impl.controller.raft import FOLLOWER, LEADER, OK, Position
+from kafkaspec.impl.controller.raft import FOLLOWER, LEADER, OK, RESIGNED, Position
 from kafkaspec.impl.storage.log import LogConfig
 from kafkaspec.impl.storage.replication_simulation import AT_REST
 from kafkaspec.impl.storage.segment import headers
@@ -107,7 +107,7 @@ class Watch:
         found = self._votes(name, node, event, told) if told else None
         c, log = node.controller, node.log
         offsets = c.last_stable_offset, c.last_committed_offset, c.claim_epoch, c.faults
-        now = (*offsets, log.files.log_end, log.before, node.replica.snapshot, node.shown)
+        now = (*offsets, log.files.log_end, log.before, log.snapshots[-1], node.shown)
         if found is None and now != self.known.get(name):
             self.known[name] = now
             found = (
@@ -168,12 +168,17 @@ class Watch:
         return o.appends(name, [*stored(node, *seen[1:])])
 
     def _role(self, name: str, node: ControllerNode) -> Violation | None:
-        """Who leads, and how far what is committed goes."""
+        """Who leads, and how far what is committed goes: also for who resigns as its last commit is that of voters
+        without it (RFT-33)."""
         known = self.roles.get(name)
         if node.shown == known:
             return None
         role, epoch, high = self.roles[name] = node.shown
         o = self.observer
+        if role == RESIGNED and o.replicas[name].leads_in == epoch:
+            found = o.shows(name, node.replica.committed, self.voters(node))
+            if found is not None:
+                return found
         if role != LEADER:
             o.follows(name)
         elif o.replicas[name].leads_in != epoch:

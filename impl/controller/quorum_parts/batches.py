@@ -86,7 +86,7 @@ def record_of(text: str) -> Record:
 
 # ---- batches
 def encoded(base: int, epoch: int, entries: Sequence[raft.Record], now_ms: int) -> bytes:
-    """A batch of what a leader writes: data, or one record of Raft's."""
+    """A batch of what a leader writes: data, or records of Raft's."""
     first = entries[0]
     out = Encoder(base, leader_epoch=epoch, control=first.value is None)
     for entry in entries:
@@ -98,10 +98,12 @@ def encoded(base: int, epoch: int, entries: Sequence[raft.Record], now_ms: int) 
 
 
 def _control(entry: raft.Record) -> tuple[bytes, bytes]:
-    """Key and value of a leader change, or of the voters."""
-    if entry.voters is None:
-        return records.encode_control(records.record("LeaderChangeMessage"))
-    return _voters(entry.voters)
+    """Key and value of a leader change, of the version behind it, or of the voters."""
+    if entry.voters is not None:
+        return _voters(entry.voters)
+    if entry.joined:
+        return records.encode_control(records.record("KRaftVersionRecord", kRaftVersion=1))
+    return records.encode_control(records.record("LeaderChangeMessage"))
 
 
 def _voters(voters: Iterable[int]) -> tuple[bytes, bytes]:
@@ -115,10 +117,10 @@ def _voters(voters: Iterable[int]) -> tuple[bytes, bytes]:
 def _entries(data: bytes) -> tuple[raft.Record, ...]:
     """The records of one batch."""
     batch = Batch(data)
-    epoch = batch.leader_epoch
+    epoch, found = batch.leader_epoch, enumerate(batch.records())
     if not batch.control:
-        return tuple(raft.Record(epoch, (r.value or b"").decode("latin-1")) for r in batch.records())
-    return tuple(raft.Record(epoch, None, _voters_of(r.key, r.value)) for r in batch.records())
+        return tuple(raft.Record(epoch, (r.value or b"").decode("latin-1"), joined=n > 0) for n, r in found)
+    return tuple(raft.Record(epoch, None, _voters_of(r.key, r.value), n > 0) for n, r in found)
 
 
 def _voters_of(key: bytes | None, value: bytes | None) -> tuple[int, ...] | None:
@@ -149,8 +151,10 @@ def _said(batch: StoredBatch) -> str:
 
 
 def _said_one(entry: raft.Record) -> str:
+    if entry.voters is not None:
+        return f"voters {', '.join(map(str, entry.voters))}"
     if entry.value is None:
-        return "leader change" if entry.voters is None else f"voters {', '.join(map(str, entry.voters))}"
+        return "kraft.version" if entry.joined else "leader change"
     r = record_of(entry.value)
     return f"{r.key} = {r.value}" if r.kind == Kind.SET else f"{r.kind.value} {r.value}" if r.value else r.kind.value
 

@@ -63,5 +63,5 @@ class SoundController(QuorumController):
             self.replay_all(batch.records[known:], batch.base + known)
 
     def load_snapshot(self, end_offset: int, epoch: int, records: Sequence[Record]) -> None:
-        super().load_snapshot(end_offset - 1, epoch, records)
+        super().load_snapshot(end_offset, epoch, records)
         self.committed_start = NO_LOG_OFFSET

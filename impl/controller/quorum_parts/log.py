@@ -27,7 +27,7 @@ class DurableLog(raft.Log):
 
     def __init__(self, voters: Sequence[int], disk: Disk, config: LogConfig, clock: Clock) -> None:
         """Loads the files, after whatever end."""
-        super().__init__([(-1, tuple(sorted({*voters})))])
+        super().__init__([(-1, tuple(sorted({*voters})))], [raft.BOOTSTRAP])
         self.clock = clock
         self.soon: list[Callable[[], None]] = []
         self.files = UnifiedLog(DIRECTORY, disk, config, clock, self._schedule, clean=False)
@@ -42,6 +42,11 @@ class DurableLog(raft.Log):
         """What a scheduler is given: at once is at the end of the step, later than a run lasts is never."""
         if delay_ms == 0:
             self.soon.append(task)
+
+    @property
+    def before(self) -> raft.Position | None:
+        """The snapshot behind which it begins."""
+        return self.snapshots[0] if self.start else None
 
     # ---- the start
     def load(self, snapshot: raft.Position | None, voters: Sequence[int]) -> None:

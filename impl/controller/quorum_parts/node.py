@@ -12,6 +12,7 @@ KIP-630, KIP-853, KIP-996.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,6 +54,8 @@ MOST_BYTES = 250
 """of a fetch"""
 CHUNK_BYTES = 300
 """of a part of a snapshot"""
+FIRST_RECORDS = 3
+"""of the first leader's first batch"""
 SNAPSHOT_EVERY = 12
 """offsets"""
 MOST_REQUESTS = 1_000_000
@@ -95,10 +98,18 @@ def decoded(data: bytes) -> QuorumState:
 class Member(raft.Replica):
     """A replica that goes on where an earlier life ended."""
 
-    def resume(self, log: DurableLog, state: QuorumState, snapshot: Position | None) -> None:
-        self.log, self.snapshot = log, snapshot
+    log: DurableLog
+
+    def resume(self, log: DurableLog, state: QuorumState) -> None:
+        self.log = log
         self.epoch, self.leader, self.voted = state
         self.restart()
+
+    def lead(self) -> None:
+        """Who leads first writes the voters behind the leader change, in one batch (RFT-9)."""
+        if self.log.voters_offset < 0:
+            self.log.expect(FIRST_RECORDS)
+        super().lead()
 
     def hears_from(self, voter: int) -> None:
         """A voter fetches a snapshot: it is there (RFT-28)."""
@@ -155,7 +166,7 @@ class ControllerNode:
         self.log = self.log_class(config.voters, disk, config.log, clock)
         self.log.load(latest, self.loaded(latest).voters if latest is not None else ())
         self.replica = self.replica_class(self.local, config.voters, dynamic=True)
-        self.replica.resume(self.log, self.saved, latest)
+        self.replica.resume(self.log, self.saved)
         self.raft = RaftClient(self.replica, self.log)
         more = config.max_records_per_batch, config.bootstrap
         self.controller = self.controller_class(self.raft, *more, self.committed)
@@ -219,10 +230,9 @@ class ControllerNode:
         self.act()
         self.persist()
         r = self.replica
-        shown = r.role, r.epoch, r.high
-        if shown != self.shown:  # otherwise Raft has nothing to tell
-            self.poll()
-            self.shown = shown
+        if r.told:
+            self.listen()
+        self.shown = r.role, r.epoch, r.high
         if self.controller.queue and not self.is_awake:
             self.is_awake = True
             self.set_timer("queue", 1)
@@ -365,7 +375,7 @@ class ControllerNode:
 
     # ---- a follower
     def fetch(self) -> None:
-        """From the leader; where none is known, or it does not answer, from one after the other."""
+        """From the leader; where none is known, or not where it is, or it does not answer, from one after the other."""
         r = self.replica
         if r.role not in (FOLLOWER, UNATTACHED):
             return
@@ -373,7 +383,7 @@ class ControllerNode:
             self.fetch_snapshot(r.fetching)
             return
         target = r.leader
-        if target is None or target == self.local or self.is_lost:
+        if target is None or target == self.local or r.is_homeless or self.is_lost:
             place = (self.next_target + 1) % (len(self.others) + 1)
             target = self.others[place % len(self.others)]
             self.next_target = place
@@ -394,7 +404,7 @@ class ControllerNode:
             self.log.take(fetched)
             entries = [e for b in fetched for e in b.entries]
         about = body.high, body.diverging, body.snapshot
-        r.fetch_response(raft.Fetched(body.error, body.epoch, body.leader, *about, tuple(entries)))
+        r.fetch_response(raft.FetchReply(body.error, body.epoch, body.leader, *about, tuple(entries)))
         self.follow(counts, has_more=bool(entries) or body.diverging is not None or r.fetching is not None)
 
     def follow(self, counts: bool, has_more: bool) -> None:
@@ -478,7 +488,7 @@ class ControllerNode:
         """Whether it is refused is not said: who has asked looks at the voters."""
         r = self.replica
         if body.adds:
-            r.add_voter(body.voter, caught_up=r.ends.get(body.voter, -1) >= self.log.end)
+            r.add_voter(body.voter)
         elif len(self.log.voters) > 2:
             r.remove_voter(body.voter)
 
@@ -497,9 +507,8 @@ class ControllerNode:
 
     def make_snapshot(self) -> None:
         """Of what is stable, if nothing committed is not, and there is enough that is new."""
-        c, known = self.controller, self.replica.snapshot
-        end = c.last_stable_offset + 1
-        if c.last_stable_offset != c.last_committed_offset or end - (known.offset if known else 0) < SNAPSHOT_EVERY:
+        c, end = self.controller, self.controller.last_stable_offset + 1
+        if c.last_stable_offset != c.last_committed_offset or end - self.log.snapshots[-1].offset < SNAPSHOT_EVERY:
             return
         self.take_snapshot(Position(end, c.last_committed_epoch), c.last_stable_offset)
 
@@ -517,27 +526,31 @@ class ControllerNode:
         """What the latest snapshot has leaves the log; older ones go."""
         self.set_timer("clean", CLEAN_MS)
         self.replica.clean()
-        while len(self.snapshots) > 1:
-            self.disk.remove(path_of(self.snapshots.pop(0)))
+        for at in [at for at in self.snapshots if at not in self.log.snapshots]:
+            self.snapshots.remove(at)
+            self.disk.remove(path_of(at))
 
     # ---- the controller
     def committed(self, first: int, last: int) -> list[Batch]:
         """The controller's batches of the log between two offsets."""
         return [as_batch(b) for b in self.log.between(first, last + 1) if b.entries[0].value is not None]
 
-    def poll(self) -> None:
-        """What the listener is told goes into the controller's queue."""
-        for notice in self.replica.poll():
+    def listen(self) -> None:
+        """What the listener was told goes into the controller's queue. A commit goes up to the next one. The bootstrap
+        snapshot has Raft's own records alone; what the controller begins with, it has."""
+        told = self.replica.take_told()
+        ends = deque([n.offset or 0 for n in told if n.kind == "commit"][1:] + [self.replica.given])
+        for notice in told:
             if notice.kind == "commit":
-                self._committed(notice.offset or 0)
+                self._committed(notice.offset or 0, ends.popleft())
             elif notice.kind == "leader":
                 self._leader_changed(notice.epoch or 0, notice.leader == self.local)
-            else:
+            elif notice.kind == "snapshot":
                 self._snapshot_came(Position(notice.offset or 0, notice.epoch or 0))
 
-    def _committed(self, offset: int) -> None:
+    def _committed(self, offset: int, end: int) -> None:
         c = self.controller
-        for stored in self.log.between(offset, self.replica.given):
+        for stored in self.log.between(offset, end):
             c.append_event(partial(c.handle_commit, [as_batch(stored)]))
 
     def _leader_changed(self, epoch: int, is_leader: bool) -> None:
