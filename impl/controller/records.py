@@ -349,7 +349,7 @@ def _codec(f: FieldSchema, highest: int, version: int) -> tuple[Read, Write]:
 
 
 @dataclass(frozen=True)
-class _Field:
+class _FieldCodec:
     """A field of one version of a message, compiled."""
 
     schema: FieldSchema
@@ -379,7 +379,7 @@ class _Structure:
         self.name, self.too_high = name, bool(name) and version > highest
         self.version = version
         self.fields = [
-            _Field(f, version in f.versions, version in f.nullable, *_codec(f, highest, version)) for f in schema
+            _FieldCodec(f, version in f.versions, version in f.nullable, *_codec(f, highest, version)) for f in schema
         ]
         self.tagged = {f.schema.tag: f for f in self.fields if f.schema.tag is not None}
 

@@ -24,6 +24,7 @@ from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Int16, NodeId, Within
 from kafkaspec.spec.common.checkpoint_text import integer
 from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT
+from kafkaspec.spec.common.metadata_log import ELR
 from kafkaspec.spec.controller.bootstrap_parts.requests import (
     FORMATTER,
     METADATA,
@@ -39,7 +40,7 @@ from kafkaspec.spec.controller.bootstrap_parts.requests import (
     version_name,
     voters,
 )
-from kafkaspec.spec.controller.features import ELR, GROUP, HIGHEST, KRAFT, NEEDS, SHARE, STREAMS, TRANSACTION
+from kafkaspec.spec.controller.features import GROUP, HIGHEST, KRAFT, NEEDS, SHARE, STREAMS, TRANSACTION
 from kafkaspec.spec.management.meta_properties import reserved
 
 PREFIX = "BST"
@@ -245,7 +246,7 @@ def release_of(asked: Request) -> int | Refused:
 
 @states(without=ONE_CALL)
 def kraft_level(asked: Request) -> int | Refused:
-    """BST-12: kraft.version is 1 if the quorum is dynamic, also of a node that is given no voters, and 0 if it is
+    """BST-12: The kraft.version is 1 if the quorum is dynamic, also of a node that is given no voters, and 0 if it is
     static; to ask for another is refused. [{CHAPTER}; KIP-853; {CLASS}, effectiveKRaftFeatureLevel]"""
     level = asked.levels.get(KRAFT)
     if level is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafkaspec.spec.common.metadata_log import ELR
 from kafkaspec.spec.controller.bootstrap import MADE, NAMES, Properties, Storage, machine
 from kafkaspec.spec.controller.bootstrap_parts.requests import RELEASES
-from kafkaspec.spec.controller.features import ELR, GROUP, KRAFT, METADATA, SHARE, TRANSACTION
+from kafkaspec.spec.controller.features import GROUP, KRAFT, METADATA, SHARE, TRANSACTION
 
 IDS = ("JEXY6aqzQY-32P5TStzaFg", "MvDxzVmcRsaTz33bUuRU6A", "07R5amHmR32VDA6jHkGbTA", "AAAAAAAAAAAAAAAAAAAAAQ")
 """of directories; the last one is reserved"""

@@ -172,10 +172,10 @@ def initial(now: Annotated[int, Within(0, 2**62)] = 0, cleanup: Literal["returns
 def observe(state: Queue) -> Observation:
     """What is compared after every call.
 
-    EVQ-22: `size` is the number of events that wait, and one more while an event runs. [{INTERFACE}, size]
+    EVQ-22: Its `size` is the number of events that wait, and one more while an event runs. [{INTERFACE}, size]
 
-    EVQ-23: `firstDeferredIfIdling` is the deferred event with the earliest deadline, due or not, if no event waits in
-    line, whether or not one runs; and none otherwise. [KafkaEventQueue.firstDeferredIfIdling, Kafka 4.3.0]
+    EVQ-23: Its `firstDeferredIfIdling` is the deferred event with the earliest deadline, due or not, if no event waits
+    in line, whether or not one runs; and none otherwise. [KafkaEventQueue.firstDeferredIfIdling, Kafka 4.3.0]
     """
     timed = state.timed
     return Observation(

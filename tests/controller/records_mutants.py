@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 from unittest.mock import patch
@@ -10,6 +11,7 @@ from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.controller import records as impl
 from kafkaspec.impl.controller.records_driver import Driver
 from kafkaspec.mutants.mutant import of_impl
+from kafkaspec.spec.common.record_reader import INVALID
 
 
 def patched(target: Any = impl, **functions: Any) -> Callable[[], Driver]:
@@ -80,7 +82,7 @@ def _padded(self: impl.Input, form: Any) -> Any:
 
 
 def _swapped(data: impl.Input) -> str:
-    return impl.base64.urlsafe_b64encode(data.fixed(impl.UUID)[::-1]).decode().rstrip("=")
+    return base64.urlsafe_b64encode(data.fixed(impl.UUID)[::-1]).decode().rstrip("=")
 
 
 def _strict_text(data: bytes) -> str:
@@ -124,9 +126,9 @@ def _without_inner_tags(self: impl._Structure, data: impl.Input) -> dict[str, An
 
 def _by_the_size(self: impl._Structure, data: impl.Input) -> dict[str, Any]:
     """A known tagged field ends where its size says."""
-    read = impl._Field.read
+    read = impl._FieldCodec.read
 
-    def sized(f: impl._Field, data: impl.Input) -> Any:
+    def sized(f: impl._FieldCodec, data: impl.Input) -> Any:
         if f.schema.tag is None:
             return read(f, data)
         size = data.data[data.at - 1]
@@ -135,12 +137,12 @@ def _by_the_size(self: impl._Structure, data: impl.Input) -> dict[str, Any]:
         data.at = end
         return value
 
-    with patch.object(impl._Field, "read", sized):
+    with patch.object(impl._FieldCodec, "read", sized):
         return _read(self, data)
 
 
 def _any_tag(self: impl._Structure, data: impl.Input) -> dict[str, Any]:
-    with patch.object(impl._Field, "present", True):
+    with patch.object(impl._FieldCodec, "present", True):
         return _read(self, data)
 
 
@@ -204,13 +206,13 @@ def _counts_headers(
 
 def _whole_keys(key: bytes | None, value: bytes | None) -> impl.Record:
     if key and len(key) != impl.KEY.size:
-        raise impl.Unreadable("MRC-17", impl.INVALID, "key")
+        raise impl.Unreadable("MRC-17", INVALID, "key")
     return _decode_control(key, value)
 
 
 def _version_0_keys(key: bytes | None, value: bytes | None) -> impl.Record:
     if key and value and key[:2] > b"\0\0" and key[0] < 128:
-        raise impl.Unreadable("MRC-17", impl.INVALID, "version")
+        raise impl.Unreadable("MRC-17", INVALID, "version")
     return _decode_control(key, value)
 
 

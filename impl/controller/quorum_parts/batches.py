@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kafkaspec.impl.controller import raft, records
+from kafkaspec.impl.controller.metadata_image import TOPIC_RESOURCE
 from kafkaspec.impl.storage.batch import Batch, Encoder
 from kafkaspec.impl.storage.segment import Header, headers
 from kafkaspec.spec.common.metadata_log import ELR, VERSION, Kind, Record
@@ -21,8 +22,6 @@ from kafkaspec.spec.common.record_format import CONTROL
 
 KEPT = 1 << 14
 """how many batches and records stay decoded"""
-TOPIC_RESOURCE = 2
-"""the type of a configuration's resource"""
 BROKER = "broker "
 """what the name of a broker's registration begins with in memory; its value is the offset"""
 PLAIN = {
