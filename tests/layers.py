@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from kafkaspec.contract.history import outcome
-from kafkaspec.contract.machine import ByName, Driver, Machine, Outside, Step
+from kafkaspec.contract.machine import Driver, Machine, Outside, Step
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
 from kafkaspec.mutants.matrix import Detector, explorer_detector, kill_matrix
@@ -59,11 +59,7 @@ class Comparison:
     """A spec that is called by name within its contracts, and an implementation beside it: they answer alike, are in
     the same state, and show the same. `init` by Python names."""
 
-<<<<<<< ours
     def __init__(self, machine: Machine[Any], driver: Any, init: Mapping[str, Any]) -> None:
-=======
-    def __init__(self, machine: Machine[Any], driver: ByName, init: Mapping[str, Any]) -> None:
->>>>>>> theirs
         self.machine, self.driver = machine, driver
         self.state = machine.initial(**init)
         driver.reset(init)

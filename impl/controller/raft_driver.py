@@ -15,15 +15,9 @@ def _id(at: impl.Position | None) -> replica.SnapshotId | None:
     return None if at is None else replica.SnapshotId(*at)
 
 
-<<<<<<< ours
 def _event(notice: impl.Notice) -> replica.Event:
     kind, epoch, leader, offset, records = notice
     return replica.Event(kind, epoch, leader, offset, tuple(replica.Record(*record) for record in records))  # type: ignore[arg-type]
-=======
-def _event(n: impl.Notice) -> replica.Event:
-    records = tuple(replica.Record(*record) for record in n.records)
-    return replica.Event(n.kind, n.epoch, n.leader, n.offset, records)  # type: ignore[arg-type]
->>>>>>> theirs
 
 
 class Driver(ByName):
@@ -77,11 +71,7 @@ class Driver(ByName):
             committed=r.committed,
             given=r.given,
             announced=r.announced,
-<<<<<<< ours
             told=tuple(map(_event, r.told)),
-=======
-            told=tuple(_event(notice) for notice in r.told),
->>>>>>> theirs
         )
 
     def prepare_append(self, epoch: int, values: tuple[str, ...]) -> Any:

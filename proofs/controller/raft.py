@@ -35,11 +35,7 @@ class Votes(Logs):
         return s.part[n] == Part.VOTER or s.epoch[n] > 0
 
 
-<<<<<<< ours
 class Agreement(Votes):
-=======
-class LogMatching(Votes):
->>>>>>> theirs
     """The same model with what the proof of its logs needs."""
 
     @lemma()
@@ -143,11 +139,7 @@ PROOFS = [
         explored_at=AT,
     ),
     Proof(
-<<<<<<< ours
         of(Agreement, "log_matching", "leaders_only_append", "a_follower_keeps_what_its_leader_has"),
-=======
-        of(LogMatching, "log_matching", "leaders_only_append", "a_follower_keeps_what_its_leader_has"),
->>>>>>> theirs
         explored_at=AT,
         begins_with=BEGINS,
     ),

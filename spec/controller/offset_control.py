@@ -291,15 +291,10 @@ def outcome_of(result: Step[Offsets, None]) -> Refused | None:
     return result.result if isinstance(result.result, Refused) else None
 
 
-<<<<<<< ours
 def clause_of(result: Step[Offsets, None]) -> str:
     """That of the refusal; empty if there is none."""
     refusal = outcome_of(result)
     return "" if refusal is None else refusal.clause
-=======
-def is_refused_by(result: Step[Offsets, None], clause: str) -> bool:
-    return isinstance(result.result, Refused) and result.result.clause == clause
->>>>>>> theirs
 
 
 stable_never_falls = ensure(
@@ -417,11 +412,7 @@ def _append(state: Offsets, first: int, entries: Sequence[str]) -> Step[Offsets,
 
 def appends(function: Any) -> Any:
     """What both operations require and ensure that append."""
-<<<<<<< ours
     conditions: dict[str, Callable[..., bool]] = {
-=======
-    conditions: dict[str, Callable[..., Any]] = {
->>>>>>> theirs
         "OFC-7 a snapshot at the last offset": lambda result: (
             outcome_of(result) is not None or result.state.registry.past[result.state.next_write - 1]
             == result.state.memory
@@ -570,24 +561,14 @@ def _commit(state: Offsets, first: int, entries: Sequence[str], epoch: int, time
 
 def replays(function: Any) -> Any:
     """What both operations require and ensure that replay what was committed."""
-<<<<<<< ours
     conditions: dict[str, Callable[..., bool]] = {
-=======
-    conditions: dict[str, Callable[..., Any]] = {
->>>>>>> theirs
         "OFC-10 a snapshot at the stable offset": lambda state, result: (
             outcome_of(result) is not None
             or result.state.last_stable == state.last_stable
             or result.state.registry.past[result.state.last_stable] is not None
         ),
         "OFC-19 committed, or not at all": lambda state, result: (
-<<<<<<< ours
             clause_of(result) in ("", "OFC-10") or result.state.last_committed == state.last_committed
-=======
-            outcome_of(result) is None
-            or is_refused_by(result, "OFC-10")
-            or result.state.last_committed == state.last_committed
->>>>>>> theirs
         ),
     }
     for text, condition in conditions.items():

@@ -40,7 +40,6 @@ from kafkaspec.spec.common.metadata_log import (
     QueuedWrite,
     Record,
 )
-from kafkaspec.spec.controller import offset_control
 
 PREFIX = "QRM"
 TITLE = "Quorum controller"
