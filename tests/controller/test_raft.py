@@ -97,13 +97,13 @@ class One:
         found = self("fetch", replica=replica, epoch=at, offset=offset, last_epoch=last_epoch)
         error, at, leader, high, diverging, snapshot, records = found
         return FetchAnswer(
-            found[0],
-            found[1],
-            found[2],
-            found[3],
-            found[4] and SnapshotId(*found[4]),
-            found[5] and SnapshotId(*found[5]),
-            tuple(Record(e, v, w and tuple(w), j) for e, v, w, j in found[6]),
+            error,
+            at,
+            leader,
+            high,
+            diverging and SnapshotId(*diverging),
+            snapshot and SnapshotId(*snapshot),
+            tuple(Record(e, v, w and tuple(w), j) for e, v, w, j in records),
         )
 
     def append(self, *values: str) -> None:
