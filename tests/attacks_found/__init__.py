@@ -1,0 +1,1 @@
+"""Attacks that were not noticed: each test is red until they are."""
