@@ -86,11 +86,3 @@ def test_a_record_outside_of_transactions_is_in_none() -> None:
         assert disagreements(truth, directories) != []
 
 
-def test_what_was_open_for_its_client_is_not_committed() -> None:
-    """Of a history that is settled."""
-    truth = copy.deepcopy(KILLS.truth)
-    assert truth is not None and truth["settled"]
-    of = truth["acknowledged"]["ledger-0"]
-    of.setdefault("open", []).append(of["committed"].pop(5))
-    with KILLS.unpacked() as directories:
-        assert disagreements(truth, directories) != []
