@@ -94,7 +94,6 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "replica_manager": {
         "ReplicaManager.delete_records: "
         "s.answer.low_watermark <= s.required": "a request that waits for nothing is looked at, and answered, at once",
-        "Driver.fetch_messages: replica > 0": "broker 0 has no replica: its fetch is refused either way",
         "Driver.state: d in s.live": "failed directories are not observed",
         "updateBroker: id of 16 bits": "the contract asks for one of a few brokers",
     },
