@@ -293,6 +293,7 @@ class Broker:
         self.log.truncate_to(min(end, self.log.log_end))
         if self.config.log.flush_messages == 1:
             self.log.flush(force_flush_active_segment=True)
+            self.disk.flush_directory(DIRECTORY)
 
     # ---- a leader
     def wrong_epoch(self, epoch: int) -> str:
