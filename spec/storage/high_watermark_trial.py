@@ -32,9 +32,16 @@ def _led(state: Partition) -> bool:
     return state.is_leader or _one_in(state, 6)
 
 
+def _holds_back(state: Partition) -> bool:
+    """Whether the future replica of a leader holds a deletion back, so that the low watermark may be its log start."""
+    return state.is_leader and state.future is not None and state.future.log.log_start < state.log.log_start
+
+
 def _focus(state: Partition) -> int:
-    """The follower that is mostly asked for: the one that is behind; what waits for it may come then."""
-    behind = [(f.log_end, f.id) for f in state.followers if f.id in OTHERS]
+    """The follower that is mostly asked for: the one that is behind, or that holds a deletion back with the future
+    replica; what waits for it may come then."""
+    held = _holds_back(state)
+    behind = [(f.log_start if held else f.log_end, f.id) for f in state.followers if f.id in OTHERS]
     return min(behind)[1] if behind else OTHERS[0]
 
 
@@ -67,6 +74,8 @@ def _leader_epochs(state: Partition) -> Sequence[int]:
 
 def _named_epochs(state: Partition) -> Sequence[int | None]:
     e = max(0, state.leader_epoch)
+    if state.future is not None and not state.is_leader and not _one_in(state, 3):
+        return []  # a follower's replica moves on
     return [*[e] * 12, None, None, e + 1, max(0, e - 1)]
 
 
@@ -82,8 +91,11 @@ def _begins_at_end(state: Partition) -> bool:
 
 
 def _is_moved(state: Partition) -> bool:
-    """Whether the controller is to be silent for a while, so that a move comes to its end."""
-    return state.future is not None and state.future.reassignment != "NONE" and not _one_in(state, 4)
+    """Whether the controller is to be silent for a while, so that a move comes to its end, or a follower's future
+    replica copies more than once."""
+    if state.future is None or (state.is_leader and state.future.reassignment == "NONE"):
+        return False
+    return not _one_in(state, 4)
 
 
 def _leaders(state: Partition) -> Sequence[int]:
@@ -130,13 +142,15 @@ def _offsets(state: Partition) -> Sequence[int]:
 
 def _deletions(state: Partition) -> Sequence[int]:
     log = state.log
-    if not _one_in(state, 3):
+    if not _one_in(state, 3 if state.future is None else 1):
         return []
     return [log.log_start + 1, log.log_start + 1, -1, log.high_watermark, log.high_watermark + 1, log.log_start, -2, 0]
 
 
 def _followers_starts(state: Partition) -> Sequence[int]:
     log = state.log
+    if _holds_back(state):
+        return [log.log_start]
     return [log.log_start, log.log_start, max(0, log.log_start - 1), 0, log.log_end]
 
 
@@ -165,8 +179,11 @@ def _batches(state: Partition) -> Sequence[Sequence[Sequence[int]]]:
 
 
 def _high_watermarks(state: Partition) -> Sequence[int]:
+    """Of a leader; lower ones more often while there is a future replica that has taken over a higher one."""
     log = state.log
-    return [log.log_end, log.log_end + 1, log.high_watermark, max(0, log.high_watermark - 1), log.log_end + 5, 0]
+    lower = [max(0, log.high_watermark - 1), 0]
+    copied = state.future is not None and state.future.log.high_watermark >= log.high_watermark > 0
+    return [log.log_end, log.log_end + 1, log.high_watermark, log.log_end + 5, *lower * (4 if copied else 1)]
 
 
 def _ends(state: Partition) -> Sequence[int]:
@@ -195,10 +212,12 @@ def _passing(state: Partition) -> Sequence[int]:
 
 
 def _directories(state: Partition) -> Sequence[int]:
-    """A move is asked for seldom, so that it comes to its end; sometimes back, or elsewhere."""
+    """A move is asked for seldom, so that it comes to its end; sometimes back, or elsewhere. Of a follower it is asked
+    for once there is something to copy."""
     if state.future is None:
-        return [2, 3, 1] if _one_in(state, 4) else []
-    often = {"NONE": 12, "QUEUED": 3, "ACCEPTED": 1}[state.future.reassignment]
+        copied = not state.is_leader and state.log.high_watermark > state.log.log_start
+        return [2, 3, 1] if copied or _one_in(state, 4) else []
+    often = {"NONE": 12, "QUEUED": 6, "ACCEPTED": 3}[state.future.reassignment]
     return [1, 2, 3] if _one_in(state, often) else []
 
 
