@@ -72,6 +72,13 @@ def _leader_epochs(state: Partition) -> Sequence[int]:
     return [*([e] * 3 if state.is_leader else []), e + 1, e + 1, e, max(0, e - 1), *([2**31 - 1] if e == 7 else [])]
 
 
+def _answered_leader_epochs(state: Partition) -> Sequence[int]:
+    """One that ends in 16 bits as the leader's own among them."""
+    e = max(0, state.leader_epoch)
+    far = 0 <= state.leader_epoch < 2**16 and _one_in(state, 3)
+    return [*[e] * 5, state.leader_epoch + 1, *([e + 2**16] if far else [])]
+
+
 def _named_epochs(state: Partition) -> Sequence[int | None]:
     e = max(0, state.leader_epoch)
     return [*[e] * 12, None, None, e + 1, max(0, e - 1)]
@@ -95,6 +102,8 @@ def _awaited(state: Partition) -> Awaited:
     """Whom a move waits for; mostly the others are silent meanwhile, so that it comes to its end, and so that the high
     watermark falls that a follower's future replica has copied. "": everybody may be heard."""
     future = state.future
+    if state.log.log_end >= 2**31:
+        return ""  # such an offset is seldom, and asked for
     if state.is_leader:
         moves = future is not None and future.reassignment != "NONE" and not _one_in(state, 4)
         return "the controller" if moves else ""
@@ -144,7 +153,8 @@ def _assignments(state: Partition) -> Sequence[Sequence[int]]:
 
 def _answered_epochs(state: Partition) -> Sequence[int]:
     asked = _asked(state)
-    return [asked + 1, asked + 1, asked, max(0, asked - 1), *([2**15] if asked < 2**15 and _one_in(state, 9) else [])]
+    far = [2**15, asked + 2**16] if asked < 2**15 and _one_in(state, 9) else []
+    return [asked + 1, asked + 1, asked, max(0, asked - 1), *far]
 
 
 def _asked(state: Partition) -> int:
@@ -264,7 +274,7 @@ machine.candidates |= {
     "ms": lambda state: _unless_moved(state, _passing(state) if _one_in(state, 2) else []),
     "leader": _leaders,
     "leader_epoch": _leader_epochs,
-    "alterPartitionSucceeded:leader_epoch": lambda state: [max(0, state.leader_epoch)] * 5 + [state.leader_epoch + 1],
+    "alterPartitionSucceeded:leader_epoch": _answered_leader_epochs,
     "lastOffsetForLeaderEpoch:leader_epoch": _own_epochs,
     "partition_epoch": _partition_epochs,
     "alterPartitionSucceeded:partition_epoch": _answered_epochs,
