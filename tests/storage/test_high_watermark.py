@@ -171,7 +171,7 @@ def test_what_there_is_not_is_shown() -> None:
 
 def asked(state: Partition, argument: str) -> Sequence[Any]:
     """What engines try of an argument in that state, and in those that are like it at other times."""
-    candidates = trial.machine.candidates[argument]
+    candidates = spec.machine.candidates[argument]
     return [value for ms in range(60) for value in candidates(replace(state, now=state.now + ms))]
 
 

@@ -17,7 +17,6 @@ from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.replica_manager import AS_IN_KAFKA, Waits
 from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.storage import replica_manager as spec
-from kafkaspec.spec.storage import replica_manager_trial as trial
 from kafkaspec.spec.storage.replica_manager_parts.state import INTERNAL, RECORD_BYTES, HostedPartition, Manager
 from kafkaspec.spec.storage.replica_manager_parts.waits import Outcome
 
@@ -104,7 +103,7 @@ def nothing() -> dict[str, Any]:
 
 def asked(state: Manager, argument: str) -> Sequence[Any]:
     """What engines try of an argument in that state, and in those that are like it after other numbers of requests."""
-    candidates = trial.machine.candidates[argument]
+    candidates = spec.machine.candidates[argument]
     return [value for n in range(60) for value in candidates(replace(state, requests=state.requests + n))]
 
 
