@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
@@ -32,9 +32,16 @@ def _led(state: Partition) -> bool:
     return state.is_leader or _one_in(state, 6)
 
 
+def _holds_back(state: Partition) -> bool:
+    """Whether the future replica of a leader holds a deletion back, so that the low watermark may be its log start."""
+    return state.is_leader and state.future is not None and state.future.log.log_start < state.log.log_start
+
+
 def _focus(state: Partition) -> int:
-    """The follower that is mostly asked for: the one that is behind; what waits for it may come then."""
-    behind = [(f.log_end, f.id) for f in state.followers if f.id in OTHERS]
+    """The follower that is mostly asked for: the one that is behind, or that holds a deletion back with the future
+    replica; what waits for it may come then."""
+    held = _holds_back(state)
+    behind = [(f.log_start if held else f.log_end, f.id) for f in state.followers if f.id in OTHERS]
     return min(behind)[1] if behind else OTHERS[0]
 
 
@@ -47,7 +54,7 @@ def _brokers(state: Partition) -> Sequence[int]:
     """Whoever is not registered first."""
     missing = [id for id in OTHERS[:2] if state.broker(id) is None]
     if missing:
-        return missing
+        return _unless_moved(state, missing)
     return [_focus(state), *OTHERS, *([FAR] if _one_in(state, 3) else [])] if _one_in(state, 4) else []
 
 
@@ -63,6 +70,13 @@ def _states(state: Partition) -> Sequence[bool]:
 def _leader_epochs(state: Partition) -> Sequence[int]:
     e = max(0, state.leader_epoch)
     return [*([e] * 3 if state.is_leader else []), e + 1, e + 1, e, max(0, e - 1), *([2**31 - 1] if e == 7 else [])]
+
+
+def _answered_leader_epochs(state: Partition) -> Sequence[int]:
+    """One that ends in 16 bits as the leader's own among them."""
+    e = max(0, state.leader_epoch)
+    far = 0 <= state.leader_epoch < 2**16 and _one_in(state, 3)
+    return [*[e] * 5, state.leader_epoch + 1, *([e + 2**16] if far else [])]
 
 
 def _named_epochs(state: Partition) -> Sequence[int | None]:
@@ -81,16 +95,45 @@ def _begins_at_end(state: Partition) -> bool:
     return state.log.epochs[-1:] != () and state.log.epochs[-1].start_offset == state.log.log_end
 
 
-def _is_moved(state: Partition) -> bool:
-    """Whether the controller is to be silent for a while, so that a move comes to its end."""
-    return state.future is not None and state.future.reassignment != "NONE" and not _one_in(state, 4)
+Awaited = Literal["", "the controller", "a directory", "the current replica", "a leader"]
+
+
+def _awaited(state: Partition) -> Awaited:
+    """Whom a move waits for; mostly the others are silent meanwhile, so that it comes to its end, and so that the high
+    watermark falls that a follower's future replica has copied. "": everybody may be heard."""
+    future = state.future
+    if state.log.log_end >= 2**31:
+        return ""  # such an offset is seldom, and asked for
+    if state.is_leader:
+        moves = future is not None and future.reassignment != "NONE" and not _one_in(state, 4)
+        return "the controller" if moves else ""
+    if state.leader is None or _one_in(state, 3):
+        return ""
+    if future is not None and future.log.high_watermark > state.log.high_watermark:
+        return "the current replica"
+    if not _has_replicated(state):
+        return ""
+    if future is None:
+        return "a directory"
+    return "a leader" if future.log.high_watermark == state.log.high_watermark else "the current replica"
+
+
+def _unless_moved(state: Partition, candidates: Sequence[Any], by: Awaited = "") -> Sequence[Any]:
+    """The candidates of those that a move waits for, if it waits for any."""
+    return candidates if _awaited(state) in ("", by) else []
+
+
+def _has_replicated(state: Partition) -> bool:
+    """Whether there are records that may be deleted, or of which a follower's high watermark may fall."""
+    return state.log.high_watermark > state.log.log_start
 
 
 def _leaders(state: Partition) -> Sequence[int]:
-    if _is_moved(state):
+    if _awaited(state):
         return []
     if state.is_leader:
-        return [2, 3, -1] if _one_in(state, 5 if _begins_at_end(state) else 12) else []
+        copied = state.future is not None and state.future.log.high_watermark > state.log.log_start
+        return [2, 3, -1] if _one_in(state, 3 if copied else 5 if _begins_at_end(state) else 12) else []
     return [2, 2, 3, -1, FAR, *([state.leader] * 2 if state.leader is not None else [])]
 
 
@@ -101,7 +144,7 @@ def _partition_epochs(state: Partition) -> Sequence[int]:
 
 def _assignments(state: Partition) -> Sequence[Sequence[int]]:
     """What the controller says to one that leads already is said seldom, but while something is pending."""
-    if _is_moved(state):
+    if _awaited(state):
         return []
     if state.is_leader and not _one_in(state, 2 if state.pending is not None else 6):
         return []
@@ -110,7 +153,8 @@ def _assignments(state: Partition) -> Sequence[Sequence[int]]:
 
 def _answered_epochs(state: Partition) -> Sequence[int]:
     asked = _asked(state)
-    return [asked + 1, asked + 1, asked, max(0, asked - 1), *([2**15] if asked < 2**15 and _one_in(state, 9) else [])]
+    far = [2**15, asked + 2**16] if asked < 2**15 and _one_in(state, 9) else []
+    return [asked + 1, asked + 1, asked, max(0, asked - 1), *far]
 
 
 def _asked(state: Partition) -> int:
@@ -130,13 +174,17 @@ def _offsets(state: Partition) -> Sequence[int]:
 
 def _deletions(state: Partition) -> Sequence[int]:
     log = state.log
-    if not _one_in(state, 3):
+    if not (_led(state) and _one_in(state, 3 if state.future is None else 1)):
         return []
     return [log.log_start + 1, log.log_start + 1, -1, log.high_watermark, log.high_watermark + 1, log.log_start, -2, 0]
 
 
 def _followers_starts(state: Partition) -> Sequence[int]:
     log = state.log
+    if _holds_back(state):
+        return [log.log_start]
+    if _awaited(state):
+        return [log.log_start, log.log_end, log.log_end]  # so that a deletion waits for the future replica alone
     return [log.log_start, log.log_start, max(0, log.log_start - 1), 0, log.log_end]
 
 
@@ -165,11 +213,16 @@ def _batches(state: Partition) -> Sequence[Sequence[Sequence[int]]]:
 
 
 def _high_watermarks(state: Partition) -> Sequence[int]:
+    """Of a leader; lower ones more often while there is a future replica that has taken over a higher one."""
     log = state.log
-    return [log.log_end, log.log_end + 1, log.high_watermark, max(0, log.high_watermark - 1), log.log_end + 5, 0]
+    lower = [max(0, log.high_watermark - 1), 0]
+    copied = state.future is not None and state.future.log.high_watermark >= log.high_watermark > log.log_start
+    return [log.log_end, log.log_end + 1, log.high_watermark, log.log_end + 5, *lower * (4 if copied else 1)]
 
 
 def _ends(state: Partition) -> Sequence[int]:
+    if _awaited(state):
+        return []
     log = state.log
     starts = [e.start_offset for e in log.epochs[-3:]]
     return [
@@ -195,14 +248,20 @@ def _passing(state: Partition) -> Sequence[int]:
 
 
 def _directories(state: Partition) -> Sequence[int]:
-    """A move is asked for seldom, so that it comes to its end; sometimes back, or elsewhere."""
+    """A move is asked for seldom, so that it comes to its end; sometimes back, or elsewhere; sooner where it has
+    something to copy."""
     if state.future is None:
-        return [2, 3, 1] if _one_in(state, 4) else []
-    often = {"NONE": 12, "QUEUED": 3, "ACCEPTED": 1}[state.future.reassignment]
+        soon = (2 if state.is_leader else 1) if _has_replicated(state) else 4
+        return [2, 3, 1] if _one_in(state, soon) else []
+    if not state.is_leader and _awaited(state):
+        return []
+    often = {"NONE": 12, "QUEUED": 6, "ACCEPTED": 2}[state.future.reassignment]
     return [1, 2, 3] if _one_in(state, often) else []
 
 
 def _required(state: Partition) -> Sequence[int]:
+    if _awaited(state):
+        return []
     return [state.log.high_watermark, state.log.high_watermark + 1, state.log.log_end, 0] if _one_in(state, 2) else []
 
 
@@ -212,10 +271,10 @@ machine.candidates |= {
     "epoch": _new_epochs,
     "fenced": _states,
     "shutting_down": _states,
-    "ms": lambda state: _passing(state) if _one_in(state, 2) else [],
+    "ms": lambda state: _unless_moved(state, _passing(state) if _one_in(state, 2) else []),
     "leader": _leaders,
     "leader_epoch": _leader_epochs,
-    "alterPartitionSucceeded:leader_epoch": lambda state: [max(0, state.leader_epoch)] * 5 + [state.leader_epoch + 1],
+    "alterPartitionSucceeded:leader_epoch": _answered_leader_epochs,
     "lastOffsetForLeaderEpoch:leader_epoch": _own_epochs,
     "partition_epoch": _partition_epochs,
     "alterPartitionSucceeded:partition_epoch": _answered_epochs,
@@ -223,13 +282,14 @@ machine.candidates |= {
     "isr": _isrs,
     "alterPartitionSucceeded:isr": _answered,
     "leader_recovery_state": lambda state: ("RECOVERED", "RECOVERED", "RECOVERING"),
-    "count": lambda state: (1, 1, 2, 3) if _led(state) else (),
+    "count": lambda state: _unless_moved(state, (1, 1, 2, 3)) if _led(state) else (),
     "required_acks": lambda state: (-1, -1, 1, 0),
     "directory": _directories,
     "required_offset": _required,
     "replica": lambda state: [_focus(state)] * 4 + [2, 3, *([4] if state.follower(4) else [])] if _led(state) else [],
     "broker_epoch": _broker_epochs,
-    "current_leader_epoch": _named_epochs,
+    "current_leader_epoch": lambda state: _unless_moved(state, _named_epochs(state)),
+    "fetchRecords:current_leader_epoch": _named_epochs,
     "last_fetched_epoch": _fetched_epochs,
     "offset": _offsets,
     "deleteRecordsOnLeader:offset": _deletions,
@@ -248,14 +308,14 @@ machine.candidates |= {
         "OPERATION_NOT_ATTEMPTED", "NEW_LEADER_ELECTED", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID",
         "INVALID_REQUEST", "NOT_CONTROLLER", "REQUEST_TIMED_OUT",
     ),
-    "batches": _batches,
+    "batches": lambda state: _unless_moved(state, _batches(state), "a leader"),
     "high_watermark": _high_watermarks,
     "truncateOnFetchResponse:epoch": lambda state: [
         *_own_epochs(state),
         *(e.epoch + 2**16 for e in state.log.epochs[-3:-1] if e.epoch < 2**16),
     ],
     "end_offset": _ends,
-    "leader_start": lambda state: [
+    "leader_start": lambda state: [] if _awaited(state) else [
         0,
         state.log.log_start,
         *(state.log.log_end + n for n in (1, 0, 4)),

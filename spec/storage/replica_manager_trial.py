@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL
+from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, low_watermark_of
 from kafkaspec.spec.storage.replica_manager import PartitionRecord, asked_in, machine
 from kafkaspec.spec.storage.replica_manager_parts.state import (
     DIRECTORIES,
+    INTERNAL,
     RECORD_BYTES,
+    Fetch,
     HostedPartition,
     Manager,
     ToAppend,
@@ -17,9 +19,13 @@ from kafkaspec.spec.storage.replica_manager_parts.state import (
     ToFetch,
     leads,
 )
+from kafkaspec.spec.storage.replica_manager_parts.waits import is_satisfied
 
-TOPICS: Final = ("a", "b", "__consumer_offsets")
-ASSIGNMENTS: Final = ((1, 2), (1, 2, 3), (2, 1), (1,))
+TOPICS: Final = ("a", "b", *sorted(INTERNAL))
+CROWD: Final = 16
+"""So many wait at most."""
+CROWDED_MS: Final = 2**31 - 1
+"""Where a replica may lag that long, many come to wait."""
 
 
 def _one_in(state: Manager, n: int) -> bool:
@@ -30,19 +36,68 @@ def _one_in(state: Manager, n: int) -> bool:
     return (state.requests * 7 + ends * 5 + state.now + len(state.waiting)) % n == 0
 
 
+def _crowds(state: Manager) -> bool:
+    """Whether many are to wait: long, and for much; and time passes seldom."""
+    return state.config.replica_lag_time_max_ms == CROWDED_MS
+
+
 def _live(state: Manager) -> Sequence[int]:
     return [d for d in DIRECTORIES if d not in state.failed]
 
 
+def _hosted_topics(state: Manager) -> Sequence[str]:
+    """Those that the broker may have: one internal topic among them, another one in another history."""
+    internal = [i.topic for i in state.metadata if i.topic in INTERNAL]
+    return [*(t for t in TOPICS if t not in INTERNAL), *(internal or [_by_turns(state, sorted(INTERNAL))])]
+
+
+def _by_turns(state: Manager, topics: Sequence[str]) -> str:
+    return topics[(state.requests + state.topic_ids) % len(topics)]
+
+
 def _records(state: Manager) -> Sequence[PartitionRecord]:
     """What the metadata may have next; of a topic that is there mostly what is near."""
-    return [record for topic in TOPICS for record in _of_topic(state, topic)]
+    bypassed = [_led_on(state, h) for h in _fetched_while_deleting(state)]
+    if bypassed and not _one_in(state, 4):
+        return bypassed
+    return [record for topic in _hosted_topics(state) for record in _of_topic(state, topic)]
+
+
+def _fetched_while_deleting(state: Manager) -> Sequence[HostedPartition]:
+    """Partitions that are led, where a fetch waits and the low watermark may rise, while a deletion waits elsewhere
+    alone. [RMG-19]"""
+    deleting = {t for w in state.waiting if w.kind == "delete" for t in w.topics}
+    fetched = {t for w in state.waiting if w.kind == "fetch" for t in w.topics}
+    there = [h for h in state.hosted if deleting and leads(h) and h.topic in fetched - deleting]
+    return [h for h in there if _behind(state, h)]
+
+
+def _behind(state: Manager, hosted: HostedPartition) -> Sequence[int]:
+    """The followers that hold the low watermark down."""
+    p = state.replica(hosted)
+    low = low_watermark_of(p)
+    return [f.id for f in p.followers if f.log_start == low < p.log.log_start]
+
+
+def _led_on(state: Manager, hosted: HostedPartition) -> PartitionRecord:
+    """The same in a new leader epoch, with the same leader: nobody looks at who waits."""
+    p, image = hosted.replica, state.image(hosted.topic)
+    assert image is not None
+    epochs = (p.leader_epoch + 1, max(p.partition_epoch, image.partition_epoch) + 1)
+    return PartitionRecord(hosted.topic, hosted.topic_id, LOCAL, *epochs, image.replicas, p.isr, hosted.directory)
+
+
+def _overlooked(state: Manager) -> Sequence[HostedPartition]:
+    """Of these the partitions where a fetch would be answered if anybody looked."""
+    there = _fetched_while_deleting(state)
+    late = [w for w in state.waiting if isinstance(w, Fetch) and is_satisfied(state, w)] if there else []
+    return [h for h in there if any(h.topic in w.topics for w in late)]
 
 
 def _of_topic(state: Manager, topic: str) -> Sequence[PartitionRecord]:
     image, hosted, live = state.image(topic), state.host(topic), _live(state)
     if image is None:
-        rare = topic == TOPICS[2] and not _one_in(state, 4)
+        rare = topic in INTERNAL and not _one_in(state, 4)
         first = PartitionRecord(topic, state.topic_ids + 1, LOCAL, 0, 0, (1, 2), (1, 2), live[len(topic) % len(live)])
         if rare:
             return []
@@ -83,9 +138,10 @@ def _there(state: Manager) -> Sequence[HostedPartition]:
     return sorted((h for h in state.hosted if h.online), key=lambda h: (not leads(h), h.topic))
 
 
-def _unknown(state: Manager) -> Sequence[str]:
+def _unknown(state: Manager) -> str:
+    """A topic that cannot be asked, by turns."""
     here = {h.topic for h in _there(state)}
-    return [t for t in TOPICS if t not in here]
+    return _by_turns(state, [t for t in TOPICS if t not in here])
 
 
 def _appends(state: Manager) -> Sequence[Sequence[ToAppend]]:
@@ -94,7 +150,7 @@ def _appends(state: Manager) -> Sequence[Sequence[ToAppend]]:
     both = [[ToAppend(h.topic, h.topic_id) for h in there]] if len(there) > 1 else []
     if not _one_in(state, 4):
         return [*one, *both * 2 * len(one)]
-    none = [ToAppend(t, 0) for t in _unknown(state)[:1]]
+    none = [ToAppend(_unknown(state), 0)]
     odd = [[h[0]._replace(topic_id=0)] for h in one] + [[h[0]._replace(topic_id=h[0].topic_id + 1)] for h in one]
     return [*one, *both, *([*h, *none] for h in one), none, *odd, []]
 
@@ -102,10 +158,13 @@ def _appends(state: Manager) -> Sequence[Sequence[ToAppend]]:
 def _fetches(state: Manager) -> Sequence[Sequence[ToFetch]]:
     there = [near for h in _there(state) for near in (_near(h),)]
     one = [[part] for parts in there for part in parts]
+    overlooked = _overlooked(state)
+    if overlooked and not _one_in(state, 4):
+        return [[_same_again(h)] for h in overlooked]
     both = [[a, b] for a in there[0][:4] for b in there[1][:4]] if len(there) > 1 else []
     if not _one_in(state, 4):
         return [*one, *both]
-    none = [ToFetch(t, 0, None, None, 0, 0) for t in _unknown(state)[:1]]
+    none = [ToFetch(_unknown(state), 0, None, None, 0, 0)]
     return [*one, *both, *([*o, *none] for o in one[:2]), none, [], *([_odd(h)] for h in _there(state))]
 
 
@@ -124,6 +183,18 @@ def _near(hosted: HostedPartition) -> Sequence[ToFetch]:
         at_end._replace(last_fetched_epoch=last, topic_id=0),
         at_end._replace(log_start=max(0, log.log_start - 1)),
     ]
+
+
+def _same_again(hosted: HostedPartition) -> ToFetch:
+    """From where its followers are: the high watermark stays, and the low watermark may rise."""
+    p = hosted.replica
+    offset = max(p.log.log_start, min((f.log_end for f in p.followers), default=0))
+    return ToFetch(hosted.topic, hosted.topic_id, p.leader_epoch, None, offset, p.log.log_start)
+
+
+def _readers(state: Manager) -> Sequence[int]:
+    behind = [id for h in _overlooked(state) for id in _behind(state, h)]
+    return behind or (2, 2, 2, 3, -1, -1, *((4, 0) if _one_in(state, 9) else ()))
 
 
 def _odd(hosted: HostedPartition) -> ToFetch:
@@ -153,7 +224,7 @@ def _deletions(state: Manager) -> Sequence[Sequence[ToDelete]]:
         for offset in (-1, log.log_start + 1, log.high_watermark, log.high_watermark + 1, -2, 0)
     ]
     every = [[ToDelete(h.topic, -1) for h in led]] if len(led) > 1 else []
-    none = [ToDelete(t, 0) for t in (*_unknown(state)[:1], *(h.topic for h in _there(state) if not leads(h)))]
+    none = [ToDelete(t, 0) for t in (_unknown(state), *(h.topic for h in _there(state) if not leads(h)))]
     return [*one, *every, *([[*one[0], *none[:1]]] if one else []), none, []]
 
 
@@ -169,10 +240,12 @@ def _fencing(state: Manager) -> Sequence[int]:
 
 
 def _asked(state: Manager) -> Sequence[str]:
-    return [t for t in TOPICS if asked_in(state, t) >= 0]
+    return [h.topic for h in state.hosted if asked_in(state, h.topic) >= 0]
 
 
 def _passing(state: Manager) -> Sequence[int]:
+    if _crowds(state) and not _one_in(state, 6):
+        return []
     left = sorted(w.deadline - state.now for w in state.waiting)
     lag = state.config.replica_lag_time_max_ms
     return [*left[:2], *(n - 1 for n in left[:1]), *([1, lag + 1] if _one_in(state, 3) else [])]
@@ -187,8 +260,16 @@ def _told(given: Sequence[PartitionRecord]) -> Sequence[Sequence[Any]]:
     return [[*record[:5], list(record.replicas), list(record.isr), record.directory] for record in given]
 
 
-def _few(state: Manager) -> bool:
-    return len(state.waiting) < 6
+def _waits_ms(state: Manager, times: Sequence[int]) -> Sequence[int]:
+    """How long one more waits."""
+    if len(state.waiting) >= CROWD:
+        return (0,)
+    return (30_000,) if _crowds(state) else times
+
+
+def _min_bytes(state: Manager) -> Sequence[int]:
+    often = (1, 1, RECORD_BYTES, RECORD_BYTES + 1, 2 * RECORD_BYTES)
+    return (*often, *((0, 2**31 - 1) if _one_in(state, 5) else ()), *((2**31 - 1,) * 4 if _crowds(state) else ()))
 
 
 machine.candidates |= {
@@ -198,21 +279,19 @@ machine.candidates |= {
     "record": lambda state: _told(_records(state)),
     "deleteTopic:topic": lambda state: [i.topic for i in state.metadata] if _one_in(state, 9) else [],
     "alterPartitionSucceeded:topic": _asked,
-    "timeout_ms": lambda state: (100, 1000, 1000, 30_000, 0) if _few(state) else (0,),
+    "timeout_ms": lambda state: _waits_ms(state, (100, 1000, 1000, 30_000, 0)),
     "required_acks": lambda state: (-1, -1, -1, -1, 1, 0) if not _one_in(state, 9) else (-1, 1, 2, -2, 2**15 - 1),
     "internal_topics_allowed": lambda state: (False, False, True),
     "appendRecords:entries": lambda state: _entries(_appends(state)),
-    "replica": lambda state: (2, 2, 2, 3, -1, -1, *((4, 0) if _one_in(state, 9) else ())),
+    "replica": _readers,
     "broker_epoch": lambda state: (12, 12, 12, 12, *((11, -1, 13) if _one_in(state, 4) else ())),
     "only_leader": lambda state: (True, True, False),
-    "max_wait_ms": lambda state: (500, 500, 1000, 0) if _few(state) else (0,),
-    "min_bytes": lambda state: (
-        1, 1, RECORD_BYTES, RECORD_BYTES + 1, 2 * RECORD_BYTES, *((0, 2**31 - 1) if _one_in(state, 5) else ()),
-    ),
+    "max_wait_ms": lambda state: _waits_ms(state, (500, 500, 1000, 0)),
+    "min_bytes": _min_bytes,
     "fetchMessages:entries": lambda state: _entries(_fetches(state)),
     "deleteRecords:entries": lambda state: _entries(_deletions(state)),
     "directory": _failing,
     "init:min_insync_replicas": lambda state: (1, 2, 1, 3),
-    "init:replica_lag_time_max_ms": lambda state: (30_000, 200, 2**31 - 1),
+    "init:replica_lag_time_max_ms": lambda state: (30_000, 200, CROWDED_MS),
     "init:now": lambda state: (1_000_000, 0, 2**40),
 }  # fmt: skip

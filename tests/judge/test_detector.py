@@ -11,12 +11,12 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from kafkaspec.contract.machine import Driver, Exhaustive, Machine, Refused, Step
-from kafkaspec.contract.subsystem import Subsystem
+from kafkaspec.contract.subsystem import Subsystem, find
 from kafkaspec.errors import UserError
 from kafkaspec.judge import judging
 from kafkaspec.judge.child import ChildProcess
 from kafkaspec.judge.target import TIMEOUT_S, Target, TargetTrouble
-from kafkaspec.mutants.judge import OfMachine, campaigned, judge_detector, target_of
+from kafkaspec.mutants.judge import LIMIT, OfMachine, campaigned, judge_detector, target_of
 from kafkaspec.mutants.matrix import kill_matrix, written
 from kafkaspec.mutants.mutant import Mutant, with_fault
 from tests.lockstep import toy
@@ -189,3 +189,20 @@ def test_what_a_child_raises_is_on_its_stderr() -> None:
     with pytest.raises(TargetTrouble, match="exit status 1 before it answered line 0") as e:
         Target("a child", 5.0, ChildProcess(fails))
     assert e.value.stderr[-1] == "RuntimeError: no luck"
+
+
+LOST = [
+    ("high_watermark", 500, "rising future"),
+    ("replica_manager", 100, "one internal topic"),
+    pytest.param("high_watermark", LIMIT, "accepted stays, low without accepted", marks=pytest.mark.deep),
+    pytest.param("replica_manager", LIMIT, "eight at a topic, deletions here", marks=pytest.mark.deep),
+]
+"""Faults that outlived 62,000 calls of the judge, which never came to what shows them; and within how many it does."""
+
+
+@pytest.mark.parametrize(("name", "limit", "faults"), LOST)
+def test_the_judge_comes_to_what_shows_a_fault(name: str, limit: int, faults: str) -> None:
+    s = find(name)
+    mutants = [m for m in written(s) if m.name in faults.split(", ")]
+    kills = campaigned(s, mutants, "guided", 0, limit)
+    assert {m: kill and kill.how for m, kill in kills.items()} == dict.fromkeys(faults.split(", "), "rejected")

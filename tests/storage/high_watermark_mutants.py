@@ -837,6 +837,40 @@ class LowWithoutTheFuture(Partition):
             self.future = future
 
 
+class LowWithoutAccepted(Partition):
+    """A future replica that the controller has accepted holds no deletion back."""
+
+    def low_watermark(self) -> int:
+        future = self.future
+        if future is None or future.reassignment != impl.ACCEPTED:
+            return super().low_watermark()
+        self.future = None
+        try:
+            return super().low_watermark()
+        finally:
+            self.future = future
+
+
+class AcceptedStays(Partition):
+    """A directory that the controller has accepted is not taken back when the move is given up."""
+
+    def cancel_move(self) -> None:
+        if self.future is not None and self.future.reassignment == impl.ACCEPTED:
+            self.future = None
+        super().cancel_move()
+
+
+class RisingFuture(FutureReplica):
+    """Its high watermark does not fall with the current one's."""
+
+    def fetch(self, current: ReplicaLog) -> bool:
+        before = self.log.high_watermark
+        fetched = super().fetch(current)
+        if fetched:
+            self.log.high_watermark = min(max(before, self.log.high_watermark), self.log.end)
+        return fetched
+
+
 class BeginsAtTheEnd(FutureReplica):
     """In a new epoch it would fetch from its log end: where no epoch says more, nothing is cut."""
 
@@ -1227,6 +1261,9 @@ class NoErrorInFlight(Partition):
 
 
 RARE: list[Mutant] = [
+    of_impl("low without accepted", "HWM-31", "future replicas", _of(LowWithoutAccepted)),
+    of_impl("accepted stays", "HWM-47", "of a move that was given up", _of(AcceptedStays)),
+    of_impl("rising future", "HWM-43", "also where the current one's falls", _futures(RisingFuture)),
     of_impl("begins at the end", "HWM-42", "no epoch in common: nothing is cut", _futures(BeginsAtTheEnd)),
     of_impl("marked above its offset", "HWM-42", "also where it has less", _futures(MarkedAboveItsOffset)),
     of_impl("fetches at once again", "HWM-43", "where it was out of range", _futures(FetchesAtOnceAgain)),

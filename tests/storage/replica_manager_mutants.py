@@ -108,6 +108,16 @@ class InternalIsDeleted(ReplicaManager):
         return super().delete_one(name, offset, True)
 
 
+class OneInternal(ReplicaManager):
+    """Of the three: everybody appends and deletes in the others."""
+
+    def append_one(self, name: str, topic_id: int, acks: int, internal: bool) -> tuple[ProduceResult, bool]:
+        return super().append_one(name, topic_id, acks, internal or name != "__consumer_offsets")
+
+    def delete_one(self, name: str, offset: int, internal: bool) -> Status:
+        return super().delete_one(name, offset, internal or name != "__consumer_offsets")
+
+
 class TellsNoLogStart(ReplicaManager):
     """With too few replicas."""
 
@@ -197,6 +207,27 @@ class LooksWhenTimeHasPassed(DelayedProduce):
     def expire(self) -> None:
         if not self.try_complete():
             super().expire()
+
+
+class EightAtATopic(Purgatory):
+    """At most eight are watched at a topic: the oldest waits for the timer alone."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        super().__init__(now)
+        self.left: list[Operation] = []
+
+    def try_else_watch(self, operation: Operation) -> None:
+        super().try_else_watch(operation)
+        for topic in operation.topics:
+            there = [o for o in self.watched.get(topic, []) if not o.completed]
+            if len(there) > 8:
+                self.left.append(there[0])
+                self.watched[topic].remove(there[0])
+
+    @property
+    def delayed(self) -> list[Operation]:
+        known = {o.id: o for of in [*self.watched.values(), self.left] for o in of if not o.completed}
+        return [known[id] for id in sorted(known)]
 
 
 class LateByOne(Purgatory):
@@ -445,6 +476,20 @@ class TellsTheLowWatermark(impl.DelayedDelete):
             if status.pending and isinstance(status.answer, DeleteResult):
                 status.answer = replace(status.answer, low_watermark=status.required)
         super().expire()
+
+
+class DeletionsHere(ReplicaManager):
+    """The low watermark is looked at only if a deletion waits at this topic, and not at whatever partition."""
+
+    def fetch_of_follower(self, partition: Partition, reader: Reader, part: FetchPart) -> hwm.ReadInfo:
+        high, low = partition.log.high_watermark, self.low_watermark(partition)
+        found = partition.fetch_as_follower(
+            reader.replica, reader.broker_epoch, part.leader_epoch, part.last_epoch, part.offset, part.log_start
+        )
+        here = any(part.topic in o.topics for o in self.deletes.delayed)
+        if partition.log.high_watermark > high or (here and self.low_watermark(partition) > low):
+            self.check(part.topic)
+        return found
 
 
 class AlwaysLooksAtIt(ReplicaManager):
@@ -704,6 +749,9 @@ def _times_out_whoever() -> LoadedModel:
 
 
 RARE: list[Mutant] = [
+    of_impl("one internal topic", "RMG-4", "of three", _of(OneInternal)),
+    of_impl("eight at a topic", "RMG-9 RMG-26", "a ninth drives out the first", _with(purgatory_class=EightAtATopic)),
+    of_impl("deletions here", "RMG-19", "at this topic alone", _of(DeletionsHere)),
     of_impl("all or nothing", "RMG-5", "an error of one is one of those behind it", _of(AllOrNothing)),
     of_impl("looks at all again", "RMG-7", "what one look has found is lost", _with(produce_class=LooksAtAllAgain)),
     of_impl("waits for a leader", "RMG-7 RMG-10", "on a broker that leads no more", _of(WaitsForALeader)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -160,6 +161,51 @@ def shrinking() -> Broker:
 
 def test_impl_does_what_the_spec_says() -> None:
     run_state_machine_as_test(state_machine(spec.machine, Driver))
+
+
+def test_what_there_is_not_is_shown() -> None:
+    """A field that is left out is not compared: nothing would be told from something."""
+    for state in (spec.machine.initial(), leader([1, 2]).state):
+        assert spec.machine.observe(state).keys() >= {"directory", "future", "assignment"}
+
+
+def asked(state: Partition, argument: str) -> Sequence[Any]:
+    """What engines try of an argument in that state, and in those that are like it at other times."""
+    candidates = spec.machine.candidates[argument]
+    return [value for ms in range(60) for value in candidates(replace(state, now=state.now + ms))]
+
+
+@pytest.mark.clause("HWM-31")
+def test_a_deletion_for_which_an_accepted_future_replica_is_too_low_is_asked_for() -> None:
+    b = leader([1, 2])
+    b.lead([1, 2], version=2, replicas=(1, 2))
+    b.append(3)
+    b.fetch(2, 3)
+    b.move(2)
+    b.moves_on()
+    b.noted()
+    assert b.future.reassignment == "ACCEPTED"
+    assert 1 in asked(b.state, "deleteRecordsOnLeader:offset")
+    b("deleteRecordsOnLeader", offset=1)
+    assert {*asked(b.state, "fetchRecords:log_start")} == {1}
+    b.fetch(2, 3, start=1)
+    assert b("lowWatermarkIfLeader") == 0
+
+
+@pytest.mark.clause("HWM-43")
+def test_a_high_watermark_of_a_future_replica_that_falls_is_asked_for() -> None:
+    b = Broker()
+    b.follow(epoch=3)
+    b.copy([[3, 4]], high=3)
+    assert {*asked(b.state, "directory")} == {1, 2, 3}
+    b.move(2)
+    b.moves_on()
+    assert b.future.log.high_watermark == 3
+    offsets = asked(b.state, "high_watermark")
+    assert sum(offset < 3 for offset in offsets) > len(offsets) // 2
+    b.copy([], high=2)
+    b.moves_on()
+    assert b.future.log.high_watermark == 2
 
 
 @pytest.mark.parametrize("how", trial.REFINEMENTS, ids=lambda how: str(how.sizes["Follower"]))

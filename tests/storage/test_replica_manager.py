@@ -17,7 +17,7 @@ from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.models.storage.replica_manager import AS_IN_KAFKA, Waits
 from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.storage import replica_manager as spec
-from kafkaspec.spec.storage.replica_manager_parts.state import RECORD_BYTES, HostedPartition, Manager
+from kafkaspec.spec.storage.replica_manager_parts.state import INTERNAL, RECORD_BYTES, HostedPartition, Manager
 from kafkaspec.spec.storage.replica_manager_parts.waits import Outcome
 
 LAG = 30_000
@@ -99,6 +99,55 @@ def leader(*topics: str, isr: Sequence[int] = BOTH, **config: Any) -> Broker:
 
 def nothing() -> dict[str, Any]:
     return {"produced": [], "fetched": [], "deleted": []}
+
+
+def asked(state: Manager, argument: str) -> Sequence[Any]:
+    """What engines try of an argument in that state, and in those that are like it after other numbers of requests."""
+    candidates = spec.machine.candidates[argument]
+    return [value for n in range(60) for value in candidates(replace(state, requests=state.requests + n))]
+
+
+@pytest.mark.parametrize("operation", ["appendRecords", "deleteRecords"])
+def test_every_internal_topic_is_asked_for(operation: str) -> None:
+    nothing = spec.initial()
+    assert {topic for entries in asked(nothing, f"{operation}:entries") for topic, *_ in entries} >= INTERNAL
+    assert {topic for topic, *_ in asked(nothing, "record")} >= INTERNAL
+    (internal,) = INTERNAL & {topic for topic, *_ in asked(leader("__share_group_state").state, "record")}
+    assert internal == "__share_group_state"
+
+
+@pytest.mark.parametrize("lag_ms", [LAG, INT_MAX])
+def test_more_than_twelve_may_wait(lag_ms: int) -> None:
+    b = leader(replica_lag_time_max_ms=lag_ms)
+    for _ in range(12):
+        b.append("a")
+    assert len(b.waiting) == 12
+    assert any(ms > 0 for ms in asked(b.state, "timeout_ms"))
+    assert any(ms > 0 for ms in asked(b.state, "max_wait_ms"))
+
+
+@pytest.mark.clause("RMG-19")
+def test_a_deletion_elsewhere_is_asked_for() -> None:
+    """A fetch that nobody looked at is answered when the low watermark of its partition rises, as a deletion waits at
+    another one."""
+    b = leader("a", "b")
+    b.append("b", acks=1)
+    b.fetch(("b", 1), wait=0)
+    b.delete(("b", 1), timeout=LAG)
+    b.consume(("a", 0), epoch=0, wait=LAG)
+    deletion, fetch = b.waiting
+    records = asked(b.state, "record")
+    mostly = max(records, key=records.count)
+    assert mostly == ["a", 1, 1, 1, 1, [1, 2], [1, 2], 0]
+    b("applyDelta", record=mostly)
+    assert b.waiting == [deletion, fetch]
+    assert {*asked(b.state, "replica")} == {2}
+    requests = asked(b.state, "fetchMessages:entries")
+    mostly = max(requests, key=requests.count)
+    assert mostly == [["a", 1, 1, None, 0, 0]]
+    told = {"replica": 2, "broker_epoch": 12, "only_leader": True, "max_wait_ms": 0, "min_bytes": 0}
+    b("fetchMessages", **told, entries=mostly)
+    assert b.waiting == [deletion]
 
 
 def test_impl_does_what_the_spec_says() -> None:

@@ -403,9 +403,9 @@ class Observation:
     log_end: Annotated[int, governs("HWM-28", "HWM-32", "HWM-33", "HWM-34", "HWM-1")]
     high_watermark: Annotated[int, governs("HWM-3", "HWM-2", "HWM-32", "HWM-33", "HWM-34", "HWM-1")]
     epochs: Annotated[Entries, governs("HWM-24", "HWM-28", "HWM-32", "HWM-33", "HWM-34", "HWM-30", "HWM-45")]
-    directory: Annotated[int | None, governs("HWM-41", "HWM-44")] = None
-    future: Annotated[FutureReplica | None, governs("HWM-41", "HWM-42", "HWM-43", "HWM-44", "HWM-46", "HWM-48")] = None
-    assignment: Annotated[int | None, governs("HWM-44", "HWM-47")] = None
+    directory: Annotated[int | None, governs("HWM-41", "HWM-44")]
+    future: Annotated[FutureReplica | None, governs("HWM-41", "HWM-42", "HWM-43", "HWM-44", "HWM-46", "HWM-48")]
+    assignment: Annotated[int | None, governs("HWM-44", "HWM-47")]
 
 
 def observe(state: Partition) -> Observation:

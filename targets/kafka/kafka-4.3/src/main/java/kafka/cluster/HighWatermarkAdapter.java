@@ -708,15 +708,10 @@ public final class HighWatermarkAdapter implements Adapter {
             "isPending", state.isInflight(), "followers", followers, "logStart", log == null ? 0 : log.logStartOffset(),
             "logEnd", log == null ? 0 : log.logEndOffset(), "highWatermark", log == null ? 0 : log.highWatermark(),
             "epochs", epochs);
-        if (log != null) {
-            shown.put("directory", directoryOf(log));
-        }
-        if (partition.futureLog().isDefined()) {
-            shown.put("future", future(partition.futureLog().get()));
-        }
-        if (assignments.directory != null) {
-            shown.put("assignment", (int) assignments.directory.getLeastSignificantBits());
-        }
+        shown.put("directory", log == null ? null : directoryOf(log));
+        shown.put("future", partition.futureLog().isDefined() ? future(partition.futureLog().get()) : null);
+        shown.put("assignment",
+            assignments.directory == null ? null : (int) assignments.directory.getLeastSignificantBits());
         return shown;
     }
 
