@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kafkaspec.explore.checked import Expectation
 from kafkaspec.explore.engine import Exploration, explore
 from kafkaspec.language import LoadedModel, Model, action, invariant, load, refines, require
 from kafkaspec.language.concrete import Concrete
@@ -115,6 +116,15 @@ def test_the_protocol_before_the_last_breaks_with_a_third_epoch(
     m = load(Generations)
     assert steps_to(m, "weak_isr", {**sizes, **flags}) == weak
     assert steps_to(m, "strong_isr", {**sizes, **flags}) == strong
+
+
+@pytest.mark.deep
+def test_every_claim_of_the_first_try_holds_of_three_replicas() -> None:
+    """Two are pinned."""
+    larger = Expectation(
+        Generations, sizes={**S3221, **FIRST_TRY}, distinct=59_092, generated=179_830, depth=22, deadlock=True
+    )
+    assert larger.run().why == ""
 
 
 class AsPublished(Generations):
