@@ -14,9 +14,19 @@ from __future__ import annotations
 from kafkaspec.models.controller.timeline import Copies, Iteration, Scalar, Tiers
 from kafkaspec.prove.proof import Proof
 
+KEPT = ("kept_shows_the_copy", "only_snapshots_keep")
+ITERATION = {
+    "first_delta_shows_the_copy": ("first_delta_shows_the_copy", "later_deltas_are_newer", *KEPT),
+    "present_size_is_right": (
+        *("copy_is_somewhere", "first_size_is_right", "kept_was_seen", "table_shows_the_copy"),
+        *KEPT,
+    ),
+}
+"""Among which claims the proofs of these are looked for first."""
+
 PROOFS = [
     Proof(Copies, timeout_s=5, explored_at={"Key": 2, "Value": 2, "E": 2}),
     Proof(Tiers, timeout_s=20, explored_at={"Key": 2, "Value": 2, "E": 3}),
-    Proof(Iteration, timeout_s=30, explored_at={"Key": 2, "Value": 1, "E": 3}),
+    Proof(Iteration, timeout_s=30, explored_at={"Key": 2, "Value": 1, "E": 3}, begins_with=ITERATION),
     Proof(Scalar, timeout_s=5, explored_at={"Value": 3, "E": 3}),
 ]

@@ -7,7 +7,7 @@ from kafkaspec.models.management.cleaner import Cleaner, Offsets, States
 from kafkaspec.prove.proof import Proof
 
 PROOFS = [
-    Proof(Cleaner, explored_at={"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 1}),
+    Proof(Cleaner, explored_at={"Partition": 1, "Thread": 2, "User": 2, "N": 2, "D": 1}),
     Proof(States, explored_at={"Partition": 2, "N": 2, "D": 1}),
     Proof(Offsets, explored_at={"L": 4}),
 ]

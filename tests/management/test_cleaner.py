@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.explore.engine import explore
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management import cleaner_driver
@@ -73,6 +74,14 @@ def test_models_are_explored_as_pinned(checked: Any) -> None:
 def test_proofs_hold_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert proved.complete, proved.summary()
+
+
+@pytest.mark.deep
+def test_every_claim_and_lemma_holds_of_two_partitions() -> None:
+    """With its ghosts; before it is proved one partition is explored."""
+    explored = {"Partition": 2, "Thread": 1, "User": 2, "N": 2, "D": 1}
+    found = explore(PROOFS[0].loaded, explored, ghosts=True, liveness=False, deadlock=True)
+    assert (found.outcome, found.distinct) == ("complete", 1_114_680)
 
 
 # ---- histories

@@ -263,11 +263,11 @@ class _Run:
         began = time.perf_counter()
         budget = Budget(self.timeout_s)
         cti = None
+        needed = self.begins_with.get(g.claim) or self.habits.get(g.claim, frozenset())
         if g.shows is not None:
-            g.parts += ways.parts(s, g.shows, budget)
+            g.parts += ways.parts(s, g.shows, budget, needed)
         assumed = s.assumptions()
         questions = [Question(assumed, p.hints, s.not_empty, p.formula, s.named) for p in g.parts]
-        needed = self.begins_with.get(g.claim) or self.habits.get(g.claim, frozenset())
         for q in questions:
             if needed:
                 q.needs(needed)

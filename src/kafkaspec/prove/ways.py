@@ -10,7 +10,7 @@ them. They are then asked as any obligation's parts are; if none are found, the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 from kafkaspec.language import Action, Expr
 from kafkaspec.language.expr import FALSE, and_, lift, node, not_, or_, within
@@ -36,12 +36,17 @@ ROUNDS: tuple[Asking, ...] = (
 """Whether a part follows, with more patience from round to round."""
 
 
-def parts(s: Setting, r: Refinement, budget: Budget) -> list[Part]:
+def parts(s: Setting, r: Refinement, budget: Budget, needed: Set[str] = frozenset()) -> list[Part]:
     """What is to be shown so that an action refines: the parts of a way, or of one in each case, if it was seen that
-    they follow; or the whole."""
+    they follow; or the whole. They are looked for among the claims that are `needed` first, if any are named."""
     found = None
     ways, conditions = list(_ways(r, s.action)), _conditions(r, s.action)
-    for follows in ROUNDS:
+
+    def among(shared: SharedSolver, q: Question, budget: Budget) -> bool:
+        q.needs(needed)
+        return shared.proves(q, budget) or q.round(budget, FIRST_S, quick=True, among="needed") == "unsat"
+
+    for follows in (among, *ROUNDS) if needed else ROUNDS:
         found = found or _cases(s, ways, conditions, (), budget, follows)
     return [part_of(s, e) for e in conjuncts(r.steps())] if found is None else found
 
