@@ -23,7 +23,7 @@ from kafkaspec.spec.storage.replica_manager_parts.waits import is_satisfied
 
 TOPICS: Final = ("a", "b", *sorted(INTERNAL))
 CROWD: Final = 16
-"""So many wait at most."""
+"""How many wait at most."""
 CROWDED_MS: Final = 2**31 - 1
 """Where a replica may lag that long, many come to wait."""
 

@@ -94,7 +94,7 @@ BUGS = (
         "a follower truncates to its own high watermark, which lags",
         (
             InModel("truncates to high watermark", "weak_isr", 10),
-            InPart("high_watermark", "to the high watermark", "HWM-33", 3),
+            InPart("high_watermark", "to the high watermark", "HWM-33", 230, "kafka-4.3.0-high_watermark.ndjson.gz"),
             InCluster("truncates_to_high_watermark", "RPN-14", Find(0, 1531), Find(0, 1531)),
         ),
     ),
