@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+RARE_HOURS: Final = "the judge asks for the ends of 32 bits too rarely; a test of CFG-19 does"
 UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "batch": {
         "_headers: count <= 0": "of no headers it returned before",
@@ -23,6 +24,23 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "LogCleanerManager.grab_filthiest_compacted_log: "
         "c.partition != prefer": "which of equally dirty logs is taken is free",
         "Driver.state: d in manager.checkpoints": "failed directories are not observed",
+    },
+    "configurations": {
+        "_hours_to_ms: len(digits) < len(str(INT_MAX))": RARE_HOURS,
+        "_hours_to_ms: -INT_MAX - 1 < hours <= INT_MAX": RARE_HOURS,
+        "_hours_to_ms: -INT_MAX - 1 <= hours < INT_MAX": RARE_HOURS,
+        "ConfigurationControlManager.check_length: "
+        "len(record.value) >= LENGTH": "no history has a value of just that length; a test of CFG-6 does",
+    },
+    "features": {
+        "_versions: name not in changed": "the table is made once, when the module is loaded",
+    },
+    "event_queue": {
+        "EventQueue.insert: node.deadline < (first.deadline or 0)": "no two events have the same deadline",
+        "Event.handle_exception: self.handling != 'throws'": "an exception that it throws is swallowed",
+        "Driver._clean_up: self.cleanup != 'throws'": "what the clean-up event throws makes no difference",
+        "Driver._go_on: self.subject.size >= 0": "it is of the size that is shown, and that is the queue's own",
+        "Driver._settle: until < self.now": "whoever adds what is due wakes the thread, and so does the clock",
     },
     "high_watermark": {
         "ReplicaLog.maybe_increment_log_start: offset >= self.start": "at the log start the epochs begin there already",

@@ -1,0 +1,115 @@
+"""What a controller of the metadata log is called with and answers, as values.
+
+Nothing here is a rule of its own; the rules are QRM. A record is a few kinds of metadata records: one that sets a name
+(a configuration), the metadata version, the registration of a broker, whose offset is kept, and the records of metadata
+transactions (KIP-868). Source: Kafka Internals, ch. 11, "The replay switch".
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Annotated, Final, NamedTuple
+
+from kafkaspec.contract.codec import optional
+from kafkaspec.contract.numbers import Within
+
+NO_LOG_OFFSET: Final = -1
+NO_EPOCH: Final = -1
+NONE_REFUSED: Final = -1
+ACTIVATION: Final = -1
+"""The call that stands for the activation, of which no caller is told."""
+VERSION: Final = "metadata.version"
+ELR: Final = "eligible.leader.replicas.version"
+MIN_ISR: Final = "min.insync.replicas"
+NO_TRANSACTIONS: Final = 7
+"""The level of metadata version 3.3-IV3, the first that Kafka 4 knows."""
+TRANSACTIONS: Final = 30
+"""The level of 4.3-IV0. Metadata transactions are there since 3.6-IV1."""
+
+
+class Kind(enum.Enum):
+    """Of a record."""
+
+    SET = "set"
+    VERSION = "version"
+    FEATURE = "feature"
+    REGISTER = "register"
+    NO_OP = "noOp"
+    BEGIN = "begin"
+    END = "end"
+    ABORT = "abort"
+    UNKNOWN = "unknown"
+
+
+class Record(NamedTuple):
+    """`key` is set to `value`; `value` is the level of the metadata version, or of eligible leader replicas, or the
+    broker's id."""
+
+    kind: Kind
+    key: str = ""
+    value: Annotated[int, Within(0, 1000)] = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of the log; Raft's own have no records."""
+
+    base: int
+    epoch: int
+    records: tuple[Record, ...]
+
+    @property
+    def last(self) -> int:
+        """The offset of its last record."""
+        return self.base + len(self.records) - 1
+
+
+class Fault(enum.Enum):
+    """What an operation throws while it makes its records."""
+
+    NONE = "none"
+    API = "InvalidRequestException"
+    TOO_LONG = "BoundedListTooLongException"
+    PERIODIC = "PeriodicControlTaskException"
+    NOT_LEADER = "NotLeaderException"
+    UNEXPECTED = "NullPointerException"
+
+
+class Outcome(enum.Enum):
+    """What a caller is told."""
+
+    DONE = "done"
+    NOT_CONTROLLER = "NotControllerException"
+    INVALID_REQUEST = "InvalidRequestException"
+    POLICY_VIOLATION = "PolicyViolationException"
+    PERIODIC_TASK = "PeriodicControlTaskException"
+    UNKNOWN_SERVER = "UnknownServerException"
+    TIMEOUT = "TimeoutException"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """To the call of that number; the first is 0. `value` is its result."""
+
+    call: int
+    outcome: Outcome
+    value: int = NO_LOG_OFFSET
+
+
+class PendingCall(NamedTuple):
+    """A call in the purgatory."""
+
+    offset: int
+    call: int
+    response: int
+
+
+@dataclass(frozen=True)
+class QueuedWrite:
+    """A write that waits in the queue."""
+
+    key: str
+    records: tuple[Record, ...]
+    atomic: bool = optional(True)
+    fault: Fault = optional(Fault.NONE)

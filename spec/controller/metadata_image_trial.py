@@ -1,0 +1,146 @@
+"""Metadata image: the arguments that engines try: records that fit the state, and some that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from kafkaspec.spec.common.metadata_schemas import DATA
+from kafkaspec.spec.controller.features import METADATA
+from kafkaspec.spec.controller.metadata_image import Image, machine
+from kafkaspec.spec.controller.records import MetadataRecord
+
+IDS: Final = ("AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAw")
+_DIRECTORIES: Final = ("AAAAAAAAAAAAAAAAAAAACg", "AAAAAAAAAAAAAAAAAAAACw", "AAAAAAAAAAAAAAAAAAAADA")
+_BY_NAME: Final = {m.name: m for m in DATA.values()}
+
+
+def made(kind: str, /, **fields: Any) -> MetadataRecord:
+    """A record of that name, in its highest version: what is not said is the default."""
+    schema = _BY_NAME[kind]
+    said = {f.name: fields.get(f.name, f.default) for f in schema.fields if f.tag is None or f.name in fields}
+    return MetadataRecord(schema.type, schema.highest, said)
+
+
+def _partition(id: str, number: int, **of: Any) -> MetadataRecord:
+    said = {
+        "replicas": [1, 2], "isr": [1, 2], "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0, "topicId": id,
+        "partitionId": number,
+    }  # fmt: skip
+    return made("PartitionRecord", **{**said, **of})
+
+
+def _change(id: str, number: int, **of: Any) -> MetadataRecord:
+    return made("PartitionChangeRecord", topicId=id, partitionId=number, **of)
+
+
+def _changes(id: str, number: int) -> Iterator[MetadataRecord]:
+    said: Sequence[dict[str, Any]] = (
+        {"isr": [1]}, {"isr": [2], "leader": 2}, {"leader": -1}, {"leader": 1}, {"isr": [1, 3]},
+        {"isr": [], "leader": -1, "eligibleLeaderReplicas": [1, 2]}, {"eligibleLeaderReplicas": [2]},
+        {"lastKnownElr": [2]}, {"replicas": [1, 2, 3], "addingReplicas": [3], "directories": list(_DIRECTORIES)},
+        {"replicas": [1, 2, 3]}, {"directories": list(_DIRECTORIES[:2])}, {"directories": list(_DIRECTORIES)},
+        {"removingReplicas": [2]}, {"leaderRecoveryState": 1}, {"leaderRecoveryState": 0}, {"isr": [1, 2]},
+        {"leader": 2}, {"directories": []},
+    )  # fmt: skip
+    for of in said:
+        yield _change(id, number, **of)
+
+
+_REGISTRATION_CHANGES: Final[tuple[dict[str, Any], ...]] = (
+    {"fenced": 1}, {"fenced": -1}, {"fenced": 2}, {"inControlledShutdown": 1}, {"inControlledShutdown": 2},
+    {"logDirs": [_DIRECTORIES[1]]}, {"cordonedLogDirs": []}, {"cordonedLogDirs": [_DIRECTORIES[0]]}, {},
+)  # fmt: skip
+
+
+def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
+    for id in (1, 2):
+        before = state.contents.brokers.get(str(id))
+        epoch = 7 if before is None else before.epoch
+        for e in (epoch, epoch + 1):
+            yield made("FenceBrokerRecord", id=id, epoch=e)
+            yield made("UnfenceBrokerRecord", id=id, epoch=e)
+            yield made("UnregisterBrokerRecord", brokerId=id, brokerEpoch=e)
+            for of in _REGISTRATION_CHANGES:
+                yield made("BrokerRegistrationChangeRecord", brokerId=id, brokerEpoch=e, **of)
+        for e in (epoch - 1, epoch, offset, offset + 1):
+            for fenced in (True, False):
+                yield made(
+                    "RegisterBrokerRecord", brokerId=id, brokerEpoch=e, incarnationId=IDS[e % 3], fenced=fenced,
+                    inControlledShutdown=e % 2 == 0, logDirs=[_DIRECTORIES[0]],
+                    cordonedLogDirs=None if fenced else [],
+                )  # fmt: skip
+
+
+def _of_topics(state: Image) -> Iterator[MetadataRecord]:
+    for n, id in enumerate(IDS):
+        yield made("TopicRecord", name=f"t{n}", topicId=id)
+        configured = any(k.startswith(f"2/t{n}/") for k in state.contents.configs)
+        for _ in range(20 if configured else 1):
+            yield made("RemoveTopicRecord", topicId=id)
+        yield made("ClearElrRecord", topicName=f"t{n}")
+        of = state.contents.topics.get(id)
+        numbers = [0] if of is None else [0, 1, 2]
+        for number in numbers[: 2 if n else 3]:
+            yield _partition(id, number)
+            yield _partition(id, number, directories=list(_DIRECTORIES[:2]), isr=[2], leader=2)
+            yield _partition(id, number, partitionEpoch=9, leaderEpoch=9)
+            yield _partition(id, number, directories=list(_DIRECTORIES[:1]))
+            yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
+            yield from _changes(id, number)
+    yield made("TopicRecord", name="t0", topicId=IDS[1])
+    yield made("TopicRecord", name="other", topicId=IDS[0])
+    yield made("ClearElrRecord", topicName="")
+
+
+def _of_others(state: Image) -> Iterator[MetadataRecord]:
+    for name, levels in (
+        (METADATA, (6, 7, 25, 31, 32)),
+        ("transaction.version", (0, 1, 2, 3)),
+        ("kraft.version", (0, 1, 2)),
+        ("new", (0, 1)),
+    ):
+        for level in levels:
+            yield made("FeatureLevelRecord", name=name, featureLevel=level)
+    now = state.contents.next_producer_id or 0
+    for next in (now, now + 1000, now - 1):
+        yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=next)
+    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, "")):
+        for value in ("v", "w", None):
+            yield made("ConfigRecord", resourceType=type, resourceName=resource, name="k", value=value)
+    user, client = {"entityType": "user", "entityName": "u"}, {"entityType": "client-id", "entityName": None}
+    for entity in ([user, client], [client, user], [user]):
+        for quota in (1.0, 2.0):
+            yield made("ClientQuotaRecord", entity=entity, key="k", value=quota, remove=False)
+        yield made("ClientQuotaRecord", entity=entity, key="k", value=0.0, remove=True)
+    for id in IDS[:2]:
+        yield made("AccessControlEntryRecord", id=id)
+        yield made("RemoveAccessControlEntryRecord", id=id)
+    for mechanism in (1, 2):
+        yield made("UserScramCredentialRecord", name="u", mechanism=mechanism)
+        yield made("RemoveUserScramCredentialRecord", name="u", mechanism=mechanism)
+    for token in ("a", "b"):
+        yield made("DelegationTokenRecord", tokenId=token)
+        yield made("RemoveDelegationTokenRecord", tokenId=token)
+    yield made("RegisterControllerRecord", controllerId=3000)
+    yield made("NoOpRecord")
+    yield made("ZkMigrationStateRecord")
+    for name in ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"):
+        yield made(name)
+        yield made(name)
+
+
+_OFFSET: Final = 9
+
+
+def _records(state: Image) -> list[MetadataRecord]:
+    return [*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_others(state)]
+
+
+machine.candidates |= {
+    "record": _records,
+    "offset": lambda state: (_OFFSET, _OFFSET, _OFFSET + 1, 0),
+    "type": lambda state: sorted(DATA),
+    "version": lambda state: (0, 1, 2, 3, 4, 5),
+    "level": lambda state: (None, *range(7, 32)),
+}
