@@ -309,6 +309,16 @@ def test_a_commit_answers_in_order() -> None:
     assert both.memory["a"] == 2
 
 
+@pytest.mark.clause("QRM-13", "QRM-14")
+def test_more_than_a_hundred_batches_are_committed_at_once() -> None:
+    both = active()
+    for n in range(130):
+        both.set(put(n))
+    answers = both.commit(count=129)
+    assert [a["call"] for a in answers] == [*range(129)]
+    assert both.commit(count=1) == [done(129, 128)]
+
+
 @pytest.mark.clause("QRM-26", "QRM-25", "QRM-15")
 def test_nothing_is_stable_within_a_transaction() -> None:
     both = active()
