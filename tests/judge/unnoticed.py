@@ -32,9 +32,6 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "ConfigurationControlManager.check_length: "
         "len(record.value) >= LENGTH": "no history has a value of just that length; a test of CFG-6 does",
     },
-    "features": {
-        "_versions: name not in changed": "the table is made once, when the module is loaded",
-    },
     "event_queue": {
         "EventQueue.insert: node.deadline < (first.deadline or 0)": "no two events have the same deadline",
         "Event.handle_exception: self.handling != 'throws'": "an exception that it throws is swallowed",
@@ -100,6 +97,15 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "MetaProperties.lacking: self.directory_id is None": "the audit alone asks it",
         "MetaProperties.lacking: self.cluster_id is not None": "the audit alone asks it",
     },
+    "offset_control": {
+        "OffsetControl.mark: "
+        "marker is not Marker.END": "which rule forbids it is not answered; class and message are the same",
+        "appendActive: epoch of 16 bits": "the manager is not told the epoch of what is appended",
+        "appendActive: appendTimestamp of 32 bits": "of what is appended the clock's time is shown",
+        "handleCommitBatch: firstOffset of 32 bits": "of a committed batch the last offset alone counts",
+        "handleCommitBatch: appendTimestamp of 32 bits": "an active controller shows the time of its last append",
+        "commitControlBatch: epoch of 16 bits": "a batch of raft's own does not change the committed epoch",
+    },
     "producer_state": {
         "Verification.ask: sequence <= self.lowest_sequence": "of equal ones the lower is the same",
         "ProducerStateManager.remove_stray_snapshots: latest <= max(bases)": "a stray snapshot is at no base offset",
@@ -108,6 +114,27 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "produce: firstOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
         "produce: lastOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
         "endTransaction: offset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
+    },
+    "quorum": {
+        "QuorumController.advance_last_stable_offset: "
+        "stable < self.last_stable_offset": "at an offset that stays nothing is older, and a standby has its snapshot",
+        "QuorumController.advance_last_stable_offset: "
+        "self.memory.registry.latest_epoch < stable": "where there is a snapshot none is taken",
+        "commit: count of 8 bits": "no history has 128 batches that are not committed; a test of QRM-13 does",
+        "lose: epoch of 16 bits": "the epoch of another leader is not kept",
+    },
+    "raft": {
+        "Replica.clean: "
+        "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before, nor a snapshot",
+        "Replica.prepare_append: "
+        "sum((not record.joined for record in self.prepared)) > MAX_BATCHES": "the judge prepares eleven batches too "
+        "rarely; a test of RFT-26 does",
+        "Log.end_of: "
+        "epoch >= self.last_epoch": "a snapshot that ends where the log ends has the epoch of the log's last record",
+        "Replica.give: self.given <= self.high (2)": "the log does not begin behind what is committed",
+        "Log.is_whole: 0 < at < len(self.entries)": "a log begins with the first record of a batch",
+        "Replica.announce: self.given >= self.begun": "a leader looks when more is committed than what it began with, "
+        "or its listener has nothing",
     },
     "replica_manager": {
         "ReplicaManager.delete_records: "
