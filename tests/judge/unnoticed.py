@@ -125,7 +125,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     },
     "raft": {
         "Replica.clean: "
-        "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before, nor a snapshot",
+        "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before it",
         "Replica.prepare_append: "
         "sum((not record.joined for record in self.prepared)) > MAX_BATCHES": "the judge prepares eleven batches too "
         "rarely; a test of RFT-26 does",
