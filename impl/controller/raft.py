@@ -30,7 +30,7 @@ class IllegalArgumentError(Exception):
 
 
 class TooManyBatchesError(Exception):
-    """So many wait to be scheduled that no more may."""
+    """Ten batches wait to be scheduled; no more may."""
 
 
 class UnusableSnapshotError(Exception):
