@@ -301,6 +301,11 @@ TOO_LONG: Final = Answer(
 OK: Final = Answer("NONE", None)
 
 
+def length_in_java(text: str) -> int:
+    """In units of UTF-16."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 @states(without=ONE_CALL)
 def validated(
     state: Configurations,
@@ -322,8 +327,8 @@ def validated(
     request deletes by leaving it out is not among them, nor is one that is left as it is, but of brokers. What the
     policy refuses is POLICY_VIOLATION. [{CONFIGURATIONS}, validateAlterConfig; KAFKA-14195]
 
-    CFG-6: A value of more than 32,767 characters is refused, also one that grows so long by APPEND. [{CONFIGURATIONS},
-    validateAlterConfig]
+    CFG-6: A value of more than 32,767 characters is refused, also one that grows so long by APPEND. They are counted as
+    Java does: a character above U+FFFF counts twice. [{CONFIGURATIONS}, validateAlterConfig]
     """
     view, existing = state.present, state.present.of(resource)
     everything, policed = dict(existing), dict[str, str | None]()
@@ -333,7 +338,7 @@ def validated(
             return state, refusal
         if record.value is None:
             everything.pop(record.key, None)
-        elif len(record.value) > MOST_CHARACTERS:
+        elif length_in_java(record.value) > MOST_CHARACTERS:
             return state, TOO_LONG
         else:
             everything[record.key] = record.value

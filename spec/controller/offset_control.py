@@ -58,7 +58,8 @@ class Metrics:
 
 @dataclass(frozen=True)
 class SnapshotId:
-    """A raft snapshot, by the last offset that it covers and that record's epoch."""
+    """A raft snapshot, by its id. The class takes the offset for that of the last record in it; raft means the one
+    behind (QRM-D1)."""
 
     offset: int
     epoch: int

@@ -216,8 +216,8 @@ def lead(state: Replica) -> Replica:
 @states()
 def give_up(state: Replica) -> Replica:
     """RFT-8: A prospective replica that a majority refuses, or whose election timer runs out, follows the leader that
-    it knows, or is unattached, in the same epoch and with the same vote; then, if it was the timer, it asks again at
-    once. [KIP-996; {CLIENT}; {QUORUM}]"""
+    it knows, in the same epoch and with the same vote. If it knows none, or not where that is, it is unattached, and
+    asks again at once if it was the timer. [KIP-996; {CLIENT}; {QUORUM}]"""
     known = state.leader is not None and not state.homeless
     return _become(state, "follower" if known else "unattached", state.epoch, state.leader)
 

@@ -59,7 +59,7 @@ def _fetched_epochs(state: Replica) -> Sequence[int]:
     known = [*(at.epoch for at in state.snapshots[:1]), *(r.epoch for r in state.log)]
     lacking = [b - 1 for a, b in pairwise(known) if b - a > 1]
     before = [end_epoch(state, state.begun)] if state.begun else []
-    return [*([state.last_epoch] * 5), *_last_epochs(state), *before, *lacking[-1:]]
+    return [*([state.last_epoch] * 8), *_last_epochs(state)[1:3], *before, *lacking[-1:], 0]
 
 
 def _leaders(state: Replica) -> Sequence[int | None]:
@@ -122,12 +122,12 @@ def _voters_of_answers(state: Replica) -> Sequence[int]:
 
 
 machine.candidates |= {
-    "init:voters": lambda state: [(0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1), (0, 1, 2, 3), (0,), (0, 1, WIDE)],
+    "init:voters": lambda state: [(0, 1), (0, 1, 2), (0,), (0, 1, 2, 3), (0, 1), (0,), (0, 1, WIDE), (0, 1, 2, 3)],
     "init:dynamic": lambda state: [True, True, False],
     "epoch": _epochs,
     "candidate": _candidates,
     "last_epoch": _last_epochs,
-    "last_offset": _ends,
+    "last_offset": lambda state: [*_ends(state), 2**40],
     "pre_vote": lambda state: [True, False],
     "source": _voters_of_answers,
     "error": lambda state: [*([NONE] * 9), FENCED],
@@ -137,10 +137,10 @@ machine.candidates |= {
     "granted": lambda state: [*([True] * 8), False, False],
     "successors": lambda state: [(1, 0), (0, 1), (1, 2), (2, 1, 0), (2, 0, 1), ()] if _seldom(state, 5) else (),
     "max_ms": lambda state: [1000, 7, 0],
-    "replica": lambda state: [*_others(state), 3, 3, WIDE],
+    "replica": lambda state: [*_others(state)[:-2], *_others(state), WIDE],
     "fetch:epoch": lambda state: [*([state.epoch] * 8), state.epoch + 1, max(0, state.epoch - 1)],
     "offset": _ends,
-    "fetch:offset": _of_a_leader(lambda state: [*([state.end] * 5), *_ends(state), state.begun or 0]),
+    "fetch:offset": _of_a_leader(lambda state: [*([state.end] * 6), *_ends(state), state.begun or 0]),
     "fetch:last_epoch": _fetched_epochs,
     "answer": lambda state: () if _is_left_alone(state) else encode(_answers(state)),
     "fetchSnapshotResponse:voters": lambda state: [(0, 1, 2), (0, 1, 3), (1, 2)],
@@ -148,5 +148,5 @@ machine.candidates |= {
     "values": _of_a_leader(lambda state: [("a",), ("b", "c"), ()]),
     "resign:epoch": _of_a_leader(lambda state: [state.epoch, *([state.epoch - 1, state.epoch + 1, -1] * 3)]),
     "addVoter:voter": _of_a_leader(lambda state: [3, *state.caught, *state.voters, 4]),
-    "removeVoter:voter": _of_a_leader(lambda state: [state.local] * 6 + [*state.voters, 4]),
+    "removeVoter:voter": _of_a_leader(lambda state: [state.local] * 3 + [*state.voters] * 2 + [4]),
 }

@@ -679,6 +679,19 @@ def test_a_voter_is_added() -> None:
     assert follower.voters == (0, 1, 2)
 
 
+@pytest.mark.clause("RFT-29")
+def test_a_change_behind_a_snapshot_is_truncated() -> None:
+    one = One()
+    one.follow(1)
+    one.fetched(Record(1, "a"), Record(1, voters=(0, 1, 2, 3)), high=1)
+    assert one("createSnapshot", offset=1, epoch=1) is True
+    one("clean")
+    assert (one.start, one.voters) == (1, (0, 1, 2, 3))
+    one.follow(2, 2)
+    one.fetched(diverging=SnapshotId(1, 1))
+    assert (one.end, one.voters) == (1, (0, 1, 2))
+
+
 @pytest.mark.clause("RFT-30")
 def test_one_change_at_a_time() -> None:
     one = commits()

@@ -30,7 +30,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "_hours_to_ms: -INT_MAX - 1 < hours <= INT_MAX": RARE_HOURS,
         "_hours_to_ms: -INT_MAX - 1 <= hours < INT_MAX": RARE_HOURS,
         "ConfigurationControlManager.check_length: "
-        "len(record.value) >= LENGTH": "no history has a value of just that length; a test of CFG-6 does",
+        "units(record.value) >= LENGTH": "no history has a value of just that length; a test of CFG-6 does",
     },
     "event_queue": {
         "EventQueue.insert: node.deadline < (first.deadline or 0)": "no two events have the same deadline",
