@@ -126,12 +126,13 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "raft": {
         "Replica.clean: "
         "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before it",
-        "Replica.prepare_append: "
-        "sum((not record.joined for record in self.prepared)) > MAX_BATCHES": "the judge prepares eleven batches too "
-        "rarely; a test of RFT-26 does",
         "Log.end_of: "
         "epoch >= self.last_epoch": "a snapshot that ends where the log ends has the epoch of the log's last record",
         "Replica.give: self.given <= self.high (2)": "the log does not begin behind what is committed",
+        "Replica.lead: self.log.voters_offset <= 0": "nobody with such a log is elected; a test of RFT-9 does it",
+        "Replica.raise_high: self.log.voters_offset <= high": "no history commits just what is before the "
+        "removal; a test of RFT-33 does",
+        "removeVoter: voter of 16 bits": "no history removes such a voter; a test of RFT-33 does",
         "Log.is_whole: 0 < at < len(self.entries)": "a log begins with the first record of a batch",
         "Replica.announce: self.given >= self.begun": "a leader looks when more is committed than what it began with, "
         "or its listener has nothing",
