@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
 from kafkaspec.contract.codec import optional
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Within
 
 NO_LOG_OFFSET: Final = -1
@@ -92,9 +93,9 @@ class Outcome(enum.Enum):
 class Answer:
     """To the call of that number; the first is 0. `value` is its result."""
 
-    call: int
-    outcome: Outcome
-    value: int = NO_LOG_OFFSET
+    call: Annotated[int, governs("QRM-15", "QRM-17")]
+    outcome: Annotated[Outcome, governs("QRM-1", "QRM-23", "QRM-35", "QRM-36")]
+    value: Annotated[int, governs("QRM-4")] = NO_LOG_OFFSET
 
 
 class PendingCall(NamedTuple):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from icontract import ensure, require
 
@@ -138,6 +138,13 @@ class Controller:
         return self.sent[0].base if self.sent else self.end
 
 
+class PurgatoryEntry(NamedTuple):
+    """A call that waits; that of the activation is -1."""
+
+    offset: Annotated[int, governs("QRM-9", "QRM-12")]
+    call: Annotated[int, governs("QRM-17", "QRM-15")]
+
+
 @partial
 @dataclass(frozen=True)
 class Observation:
@@ -149,12 +156,12 @@ class Observation:
     last_stable_offset: Annotated[int, governs("QRM-26", "QRM-13", "QRM-31")]
     next_write_offset: Annotated[int, governs("QRM-5", "QRM-16")]
     transaction_start_offset: Annotated[int, governs("QRM-25", "QRM-22")]
-    snapshot_epochs: Annotated[list[int], governs("QRM-5", "QRM-38", "QRM-22")]
-    memory: Annotated[dict[str, int], governs("QRM-5", "QRM-6", "QRM-25", "QRM-22", "QRM-31")]
+    snapshot_epochs: Annotated[list[int], governs("QRM-5", "QRM-22")]
+    memory: Annotated[dict[str, int], governs("QRM-6", "QRM-25", "QRM-22", "QRM-31")]
     stable: Annotated[dict[str, int] | None, governs("QRM-26", "QRM-2", "QRM-31")]
     """the memory at the last stable offset; null where there is no snapshot"""
-    pending: Annotated[list[tuple[int, int]], governs("QRM-10", "QRM-12", "QRM-15")]
-    """offsets and calls in the purgatory; of the activation the call is -1"""
+    pending: Annotated[list[PurgatoryEntry], governs("QRM-10", "QRM-11", "QRM-12", "QRM-15")]
+    """the purgatory"""
     log: Annotated[list[Batch], governs("QRM-8", "QRM-9", "QRM-18", "QRM-19")]
     """of Raft's log what it has not been handed"""
     faults: Annotated[int, governs("QRM-23")]
@@ -186,7 +193,7 @@ def observe(state: Controller) -> Observation:
         [*past],
         dict(state.memory),
         dict(past[state.stable]) if state.stable in past else None,
-        [(w.offset, w.call) for w in state.purgatory],
+        [PurgatoryEntry(w.offset, w.call) for w in state.purgatory],
         [*state.sent],
         state.faults,
         halted=False,
@@ -456,23 +463,28 @@ def takes_writes(state: Controller) -> bool:
 
 
 @states(without={"QRM-4": {"model": WITHOUT_RECORDS, "proof": WITHOUT_RECORDS}})
-def latest(state: Controller, key: str) -> int:
+def latest_value(state: Controller, key: str) -> int:
     """QRM-4: A write makes its records and its result from the latest memory, what is not committed included, and
     changes nothing by that. [{WRITE}; QuorumController.ControllerWriteOperation, Kafka 4.3.0]"""
     return dict(state.memory).get(key, NO_LOG_OFFSET)
 
 
 @states()
-def has_nothing_to_wait_for(state: Controller) -> bool:
+def answered_at_once(call: int, response: int) -> Answers:
     """QRM-11: A write that has no records is answered at once if the purgatory is empty. [{WRITE}]"""
-    return not state.purgatory
+    return [Answer(call, Outcome.DONE, response)]
 
 
 @states()
-def behind_the_last(state: Controller, call: int, response: int) -> Controller:
+def has_to_wait(state: Controller) -> bool:
     """QRM-12: A write without records that finds calls in the purgatory waits at the highest offset for which one
     waits, so that all that it saw is stable when it is answered. [{WRITE}; DeferredEventQueue.highestPendingOffset,
     Kafka 4.3.0]"""
+    return bool(state.purgatory)
+
+
+def behind_the_last(state: Controller, call: int, response: int) -> Controller:
+    """With a call that waits where the last one does."""
     last = PendingCall(state.purgatory[-1].offset, call, response)
     return replace(state, purgatory=(*state.purgatory, last))
 
@@ -484,12 +496,12 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
         return state, [Answer(call, Outcome.NOT_CONTROLLER)]
     if write.fault != Fault.NONE:
         return faulted(state, write.fault, call)
-    response = latest(state, write.key)
+    response = latest_value(state, write.key)
     if write.records:
         return appended(state, call, response, write.records, write.atomic, refused_at)
-    if has_nothing_to_wait_for(state):
-        return state, [Answer(call, Outcome.DONE, response)]
-    return behind_the_last(state, call, response), []
+    if has_to_wait(state):
+        return behind_the_last(state, call, response), []
+    return state, answered_at_once(call, response)
 
 
 def are_known(records: Iterable[Record]) -> bool:
@@ -537,7 +549,7 @@ not_before_stable = ensure(
 
 
 @machine.operation(
-    "write", "QRM-10", "QRM-5", "QRM-1", "QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9", "QRM-23"
+    "write", "QRM-10", "QRM-5", "QRM-23", "QRM-36", "QRM-1", "QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9"
 )
 @runs
 @require(lambda records: are_known(records), KNOWN)
@@ -587,7 +599,7 @@ def read(state: Controller, key: str) -> int | None:
 
 
 # ---- what Raft says --------------------------------------------------------------------------------------------------
-@machine.operation("commit", "QRM-13", "QRM-14", "QRM-15", "QRM-26", "QRM-27", "QRM-29", "QRM-34")
+@machine.operation("commit", "QRM-13", "QRM-15", "QRM-14", "QRM-26", "QRM-27", "QRM-29", "QRM-34")
 @runs
 @require(lambda state, count: count <= len(state.sent), "QRM-3 it is in the log")
 @goes_back
@@ -649,7 +661,7 @@ def handed(state: Controller, batch: Batch) -> tuple[Controller, Answers]:
     return after, []
 
 
-@machine.operation("replicate", "QRM-27", "QRM-29", "QRM-25", "QRM-26")
+@machine.operation("replicate", "QRM-29", "QRM-27", "QRM-25", "QRM-26")
 @runs
 @require(lambda state: not state.active, "QRM-3 another wrote it")
 @require(lambda state, epoch: max(state.committed_epoch, 0) <= epoch <= state.epoch, "QRM-3 in an epoch that was")
@@ -679,7 +691,7 @@ def control(state: Controller) -> Controller:
     return replace(state, end=state.end + 1, sent=(*state.sent, Batch(state.end, state.claim, ())))
 
 
-@machine.operation("lead", "QRM-16", "QRM-17", "QRM-18", "QRM-19", "QRM-10", "QRM-36")
+@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17", "QRM-10")
 @runs
 @require(lambda state: not state.active and not state.sent, "QRM-20 it was handed all that was before its epoch")
 @require(lambda state, epoch: epoch > state.epoch, "QRM-3 epochs rise")
