@@ -64,7 +64,7 @@ class Call(NamedTuple):
 
     event: Annotated[int | None, governs("EVQ-2", "EVQ-3", "EVQ-6", "EVQ-20")]
     """by the order in which they were added, from 0; None: the clean-up event"""
-    what: Annotated[str, governs("EVQ-5", "EVQ-12", "EVQ-19")]
+    what: Annotated[str, governs("EVQ-16", "EVQ-5", "EVQ-12", "EVQ-19")]
     """`run`, or the class of the exception that its handleException was given; `thrown` for its own"""
     by: Annotated[Thread, governs("EVQ-15")]
 
@@ -95,7 +95,7 @@ class Observation:
     """The queue as a caller, a debugger and its clock see it."""
 
     size: Annotated[int, governs("EVQ-22")]
-    running: Annotated[int | None, governs("EVQ-1", "EVQ-4")]
+    running: Annotated[int | None, governs("EVQ-24", "EVQ-4", "EVQ-1")]
     first_deferred_if_idling: Annotated[int | None, governs("EVQ-23")]
     line: Annotated[tuple[int, ...], governs("EVQ-2", "EVQ-3", "EVQ-26")]
     deadlines: Annotated[tuple[Deadline, ...], governs("EVQ-9", "EVQ-7")]
@@ -278,11 +278,15 @@ def end(state: Queue) -> tuple[Queue, Answer]:
 
 
 @states()
+def begun(state: Queue, event: Event) -> Queue:
+    """EVQ-1: One event runs at a time: the handler takes the next one, to run it or to tell it something, when the one
+    before has ended. [{HANDLER}]"""
+    return replace(state, running=replace(event, tag=None, deadline=None))
+
+
+@states()
 def settled(state: Queue, calls: Answer = ()) -> Stepped:
     """The handler has gone on until it runs an event, has nothing to do, or has ended.
-
-    EVQ-1: One event runs at a time: the handler takes the next one, to run it or to tell it something, when the one
-    before has ended. [{HANDLER}]
 
     EVQ-24: While the handler's thread sleeps, there is nothing that it could take: whoever adds something that it could
     take before it would wake, or begins a shutdown, wakes it, and it wakes at the earliest deadline. [{ENQUEUE};
@@ -298,7 +302,7 @@ def settled(state: Queue, calls: Answer = ()) -> Stepped:
         event, what = found
         state = state.without(event)
         if what == RUN:
-            state = replace(state, running=replace(event, tag=None, deadline=None))
+            state = begun(state, event)
             calls += (Call(event.id, RUN, "handler"),)
         else:
             state, more = told(state, event, what)
@@ -308,19 +312,19 @@ def settled(state: Queue, calls: Answer = ()) -> Stepped:
 
 @machine.operation(
     "finish",
-    "EVQ-1",
-    "EVQ-2",
-    "EVQ-4",
-    "EVQ-5",
-    "EVQ-6",
     "EVQ-16",
-    "EVQ-17",
     "EVQ-20",
+    "EVQ-6",
+    "EVQ-26",
+    "EVQ-5",
+    "EVQ-19",
     "EVQ-12",
     "EVQ-13",
+    "EVQ-17",
+    "EVQ-4",
     "EVQ-14",
-    "EVQ-19",
-    "EVQ-26",
+    "EVQ-1",
+    "EVQ-2",
 )
 @states(without={"EVQ-12": ONE_CALL})
 @require(lambda state: state.running is not None, "EVQ-1 an event runs")
