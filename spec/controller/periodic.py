@@ -198,7 +198,7 @@ only_registered = ensure(
 )
 
 
-@machine.operation("registerTask", "PER-1", "PER-6", "PER-8")
+@machine.operation("registerTask", "PER-1", "PER-6")
 @only_registered
 @ensure(lambda name, result: name in result.tasks, "PER-1 it is there")
 def register_task(state: Manager, name: str, period_ns: Ns, immediate_ns: Ns | None, verbose: bool) -> Manager:
@@ -284,7 +284,7 @@ def run_result(task: Task, outcome: Outcome, records: int, atomic: bool) -> RunR
     return RunResult(task.id, records, atomic)
 
 
-@machine.operation("run", "PER-9", "PER-7", "PER-6", "PER-5", "PER-8", "PER-10")
+@machine.operation("run", "PER-9", "PER-7", "PER-11", "PER-6", "PER-5", "PER-10", "PER-12", "PER-8")
 @states(without={"PER-13": ONE_CALL})
 @require(
     lambda state, name: name in state.scheduled and state.scheduled[name].deadline_ns <= state.now,
