@@ -319,8 +319,8 @@ def has_thrown(outcome: Outcome) -> bool:
 @machine.operation(
     "finish",
     "EVQ-16",
-    "EVQ-20",
     "EVQ-6",
+    "EVQ-20",
     "EVQ-26",
     "EVQ-5",
     "EVQ-19",
@@ -527,7 +527,7 @@ def append_with_deadline(state: Queue, deadline_ns: Int64, handle_exception: Han
     return enqueued(state, "APPEND", None, "deadline", deadline_ns, handle_exception)
 
 
-@machine.operation("scheduleDeferred", "EVQ-4", "EVQ-8", "EVQ-9", "EVQ-11", "EVQ-7", "EVQ-15", "EVQ-24", "EVQ-14")
+@machine.operation("scheduleDeferred", "EVQ-4", "EVQ-11", "EVQ-8", "EVQ-9", "EVQ-7", "EVQ-15", "EVQ-24", "EVQ-14")
 @refused_at_once
 @runs_if_idle
 @ensure(
