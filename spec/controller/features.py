@@ -450,7 +450,13 @@ def own_refusal(state: Features, update: Update, levels: Mapping[str, int]) -> R
     return dependency_refusal(update, levels)
 
 
-@machine.operation("updateFeatures", "FEA-2")
+OF_AN_UPDATE = (
+    *("FEA-14", "FEA-13", "FEA-15", "FEA-16", "FEA-18", "FEA-17", "FEA-8", "FEA-9", "FEA-10", "FEA-11"),
+    *("FEA-7", "FEA-12", "FEA-6", "FEA-5", "FEA-3", "FEA-4", "FEA-2"),
+)
+
+
+@machine.operation("updateFeatures", *OF_AN_UPDATE)
 @require(
     lambda updates: len({u.feature for u in updates}) == len(updates),
     "FEA-2 a request names a feature once: it is a map",
@@ -524,12 +530,18 @@ def _replayed(levels: Levels, name: str, level: int) -> Levels:
 def replay(state: Features, name: str, level: Level) -> Features | Refused:
     """`replay` of a FeatureLevelRecord.
 
-    FEA-19: The replay of a level that this controller does not support, or of a metadata.version that 4.3.0 does not
-    know, is a fault and changes nothing. [{MANAGER}, replay; {CHAPTER}]
-
     FEA-20: The replay of a record gives the feature its level; level 0 removes it. A record of kraft.version is
     skipped: some were written by mistake, and the raft client knows better. [{MANAGER}, replay; KAFKA-18979]
     """
+    if (fault := replay_fault(state, name, level)) is not None:
+        return fault
+    return state if name == KRAFT else replace(state, present=_replayed(state.present, name, level))
+
+
+@states(without=ONE_CALL)
+def replay_fault(state: Features, name: str, level: int) -> Refused | None:
+    """FEA-19: The replay of a level that this controller does not support, or of a metadata.version that 4.3.0 does not
+    know, is a fault and changes nothing. [{MANAGER}, replay; {CHAPTER}]"""
     least, most = _range(state.supported, name)
     if not least <= level <= most:
         record = f"FeatureLevelRecord(name='{name}', featureLevel={level})"
@@ -538,7 +550,7 @@ def replay(state: Features, name: str, level: Level) -> Features | Refused:
     if name == METADATA and not OLDEST <= level <= NEWEST:
         known = f"Valid feature levels are from {OLDEST} to {NEWEST}."
         return Refused("FEA-19", ILLEGAL_ARGUMENT, f"No MetadataVersion with feature level {level}. {known}")
-    return state if name == KRAFT else replace(state, present=_replayed(state.present, name, level))
+    return None
 
 
 # ---- reads -----------------------------------------------------------------------------------------------------------
