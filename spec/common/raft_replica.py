@@ -272,7 +272,7 @@ class Observation:
     snapshots: Annotated[tuple[SnapshotId, ...], governs("RFT-23", "RFT-24")]
     fetching_snapshot: Annotated[SnapshotId | None, governs("RFT-24", "RFT-23")]
     high_watermark: Annotated[int | None, governs("RFT-18", "RFT-17", "RFT-24")]
-    log_high_watermark: Annotated[int, governs("RFT-22")]
+    log_high_watermark: Annotated[int, governs("RFT-18", "RFT-22")]
     voters: Annotated[tuple[int, ...], governs("RFT-29", "RFT-30", "RFT-32", "RFT-33")]
     epoch_start_offset: Annotated[int | None, governs("RFT-9", "RFT-18")]
     ends: Annotated[Mapping[str, int], governs("RFT-18")]

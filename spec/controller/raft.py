@@ -244,7 +244,7 @@ def _hear(state: Replica, epoch: int, leader: int | None) -> Replica:
 # ---- timers
 
 
-@machine.operation("electionTimeout", kind="time")
+@machine.operation("electionTimeout", "RFT-8", "RFT-7", kind="time")
 @require(lambda state: state.role not in ("leader", "follower"), "RFT-7 a role with an election timer")
 @kept
 def election_timeout(state: Replica) -> Replica:
@@ -355,7 +355,7 @@ def heard_answer(state: Replica, error: str, epoch: int, leader: int | None) -> 
     return state if state.leader is not None else _hear(state, epoch, leader), error == NONE
 
 
-@machine.operation("voteResponse", "RFT-6", "RFT-7", "RFT-8", "RFT-9")
+@machine.operation("voteResponse", "RFT-8", "RFT-9", "RFT-7", "RFT-6")
 @require(
     lambda state, source: (
         source in state.voters and source != state.local and source not in state.granted | state.rejected
@@ -478,7 +478,7 @@ def needs_a_snapshot(state: Replica, offset: int, last_epoch: int) -> bool:
     return state.latest != BOOTSTRAP if offset == 0 else state.is_before(offset, last_epoch)
 
 
-@machine.operation("fetch", "RFT-14", "RFT-15", "RFT-23", "RFT-18", "RFT-28")
+@machine.operation("fetch", "RFT-23", "RFT-15", "RFT-18", "RFT-28", "RFT-14")
 @require(lambda state, replica: replica != state.local, "RFT-14 nobody fetches from itself")
 @require(lambda state, offset: state.is_between_batches(offset), "RFT-17 whoever fetches has whole batches")
 @kept
@@ -534,7 +534,7 @@ def truncated(state: Replica, diverging: SnapshotId) -> Replica:
     return replace(state, log=state.log[: max(0, to - state.start)])
 
 
-@machine.operation("fetchResponse", "RFT-6", "RFT-11", "RFT-16")
+@machine.operation("fetchResponse", "RFT-16", "RFT-11", "RFT-6")
 @require(lambda state: state.role in ("follower", "unattached"), "RFT-17 who fetches")
 @require(lambda state: state.fetching is None, "RFT-24 no records while a snapshot is fetched")
 @require(lambda state, answer: state.agrees(answer.epoch, answer.leader), "RFT-2 one leader an epoch")
@@ -672,7 +672,7 @@ def prepare_append(state: Replica, epoch: Epoch, values: tuple[str, ...]) -> Ste
     return Step(s, s.end + len(s.prepared) - 1)
 
 
-@machine.operation("schedulePreparedAppend", "RFT-26")
+@machine.operation("schedulePreparedAppend", "RFT-26", "RFT-18")
 @states(without={"RFT-25": ONE_CALL})
 @kept
 def schedule_prepared_append(state: Replica) -> Replica | Refused:
@@ -746,7 +746,7 @@ one_change = ensure(
 )
 
 
-@machine.operation("addVoter", "RFT-29", "RFT-30", "RFT-31")
+@machine.operation("addVoter", "RFT-30", "RFT-31", "RFT-29")
 @states(without={"RFT-32": EXPLORED})
 @one_change
 @kept
@@ -763,7 +763,7 @@ def add_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:
     return Step(_changed(state, tuple(sorted((*state.voters, voter)))), NONE)
 
 
-@machine.operation("removeVoter", "RFT-29", "RFT-30", "RFT-31", "RFT-33")
+@machine.operation("removeVoter", "RFT-30", "RFT-31", "RFT-33", "RFT-29")
 @one_change
 @kept
 def remove_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:
