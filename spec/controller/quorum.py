@@ -9,21 +9,21 @@ offset: how Kafka avoids the copying is TML. Source: Kafka Internals, ch. 11, "W
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
-from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     ELR,
+    HALTED,
     MIN_ISR,
     NO_EPOCH,
     NO_LOG_OFFSET,
@@ -35,10 +35,13 @@ from kafkaspec.spec.common.metadata_log import (
     Batch,
     Fault,
     Kind,
+    Observation,
     Outcome,
     PendingCall,
+    PurgatoryEntry,
     QueuedWrite,
     Record,
+    are_known,
 )
 
 PREFIX = "QRM"
@@ -80,12 +83,9 @@ clause(
     """Every write is answered at last: with its result when its records are committed, or with an error when its
     controller gives up.""",
     source="Kafka Internals, ch. 11 (no request vanishes); DeferredEventQueue, Kafka 4.3.0",
-    without={
-        "spec": "a matter of time",
-        "impl": "a matter of time",
-        "test": "a matter of time: explored under fairness",
-    }
-    | {"mutant": "a matter of time", "proof": "the prover is asked no leads-to claims: explored"},
+    without=dict.fromkeys(("spec", "impl", "mutant"), "a matter of time")
+    | {"test": "a matter of time: explored under fairness"}
+    | {"proof": "the prover is asked no leads-to claims: explored"},
 )
 
 Room = Annotated[int, Within(1, 1000)]
@@ -136,41 +136,6 @@ class Controller:
     def handed(self) -> int:
         """The offset up to which it has been handed Raft's log, not included."""
         return self.sent[0].base if self.sent else self.end
-
-
-class PurgatoryEntry(NamedTuple):
-    """A call that waits; that of the activation is -1."""
-
-    offset: Annotated[int, governs("QRM-9", "QRM-12")]
-    call: Annotated[int, governs("QRM-17", "QRM-15")]
-
-
-@partial
-@dataclass(frozen=True)
-class Observation:
-    """What is compared after every call."""
-
-    claim_epoch: Annotated[int, governs("QRM-16", "QRM-21", "QRM-24")]
-    last_committed_offset: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31", "QRM-34")]
-    last_committed_epoch: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31")]
-    last_stable_offset: Annotated[int, governs("QRM-26", "QRM-13", "QRM-31")]
-    next_write_offset: Annotated[int, governs("QRM-5", "QRM-16")]
-    transaction_start_offset: Annotated[int, governs("QRM-25", "QRM-22")]
-    snapshot_epochs: Annotated[list[int], governs("QRM-5", "QRM-22")]
-    memory: Annotated[dict[str, int], governs("QRM-6", "QRM-25", "QRM-22", "QRM-31")]
-    stable: Annotated[dict[str, int] | None, governs("QRM-26", "QRM-2", "QRM-31")]
-    """the memory at the last stable offset; null where there is no snapshot"""
-    pending: Annotated[list[PurgatoryEntry], governs("QRM-10", "QRM-11", "QRM-12", "QRM-15")]
-    """the purgatory"""
-    log: Annotated[list[Batch], governs("QRM-8", "QRM-9", "QRM-18", "QRM-19")]
-    """of Raft's log what it has not been handed"""
-    faults: Annotated[int, governs("QRM-23")]
-    """how many faults it reported that are not fatal"""
-    halted: Annotated[bool, governs("QRM-7", "QRM-29", "QRM-33")]
-
-
-NOTHING_LEFT = (NO_EPOCH, NO_LOG_OFFSET, NO_EPOCH, NO_LOG_OFFSET, NO_LOG_OFFSET, NO_LOG_OFFSET)
-HALTED = Observation(*NOTHING_LEFT, [], {}, None, [], [], 0, halted=True)
 
 
 def initial(max_records_per_batch: Room = 1000, bootstrap_level: Level = TRANSACTIONS, elr: bool = False) -> Controller:
@@ -502,17 +467,6 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
     if has_to_wait(state):
         return behind_the_last(state, call, response), []
     return state, answered_at_once(call, response)
-
-
-def are_known(records: Iterable[Record]) -> bool:
-    """Of metadata versions there are two here: one that has transactions and one that has none. Of the feature there is
-    one level. A record has a name or a number only where its kind says what they are."""
-    levels = {Kind.VERSION: (NO_TRANSACTIONS, TRANSACTIONS), Kind.FEATURE: (1,)}
-    named = {Kind.SET, Kind.REGISTER}
-    return all(
-        (r.key == "" or r.kind == Kind.SET) and (r.kind in named or r.value in levels.get(r.kind, (0,)))
-        for r in records
-    )
 
 
 KNOWN = "QRM-18 records that there are"

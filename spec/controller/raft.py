@@ -1,5 +1,4 @@
-"""One replica of the quorum of controllers: votes, leadership, its log and what is committed, and what its listener is
-told.
+"""One replica of the quorum of controllers: votes, leadership, its log, what is committed, and its listener.
 
 A message comes in as a call, and its answer goes out as a result; a timer that runs out is a call too. What Kafka's
 thread does at its next poll follows at once here: a leader's first record, prepared records, a resignation. A request
@@ -25,12 +24,14 @@ from kafkaspec.spec.common.raft_replica import (
     Event,
     FetchAnswer,
     FetchError,
+    LastRecord,
     Offset,
     Record,
     Replica,
-    Role,
     SnapshotId,
     VoteAnswer,
+    become,
+    hear,
     observe,
     tell_committed,
     tell_leader,
@@ -111,8 +112,6 @@ def after(state: Replica, result: object) -> Replica:
 
 
 # ---- what is true after every call
-
-
 @states()
 def keeps_its_vote(state: Replica, result: object) -> bool:
     """RFT-1: A replica votes for at most one candidate in an epoch, itself included, and keeps the vote through every
@@ -162,36 +161,13 @@ def kept(function: F) -> F:
 # ---- roles
 
 
-def _become(state: Replica, role: Role, epoch: int, leader: int | None) -> Replica:
-    """The vote lasts as long as the epoch; what belongs to a role goes with it. The listener is told at once."""
-    s = replace(
-        state,
-        role=role,
-        epoch=epoch,
-        leader=leader,
-        voted=None if epoch != state.epoch or leader == state.local else state.voted,
-        granted=frozenset(),
-        rejected=frozenset(),
-        fetched=False,
-        homeless=state.homeless and epoch == state.epoch and role in ("unattached", "prospective"),
-        fetching=None,
-        begun=None,
-        ends={},
-        seen={},
-        caught=frozenset(),
-        heard=frozenset(),
-        prepared=(),
-    )
-    return tell_leader(s) if role in ("unattached", "follower", "candidate") else s
-
-
 @states()
 def stand(state: Replica) -> Replica:
     """RFT-7: A voter whose election timer or fetch timer runs out becomes prospective: it keeps its epoch, its vote and
     its leader, and asks the others whether they would vote for it, and counts itself. With a majority it becomes a
     candidate, in the next epoch, which it votes for itself in. An observer stands for no election. [KIP-996;
     {QUORUM}]"""
-    asking = replace(_become(state, "prospective", state.epoch, state.leader), granted=frozenset({state.local}))
+    asking = replace(become(state, "prospective", state.epoch, state.leader), granted=frozenset({state.local}))
     return _stand_further(asking)
 
 
@@ -202,7 +178,7 @@ def _stand_further(state: Replica) -> Replica:
     if state.role == "candidate":
         return lead(state)
     mine = frozenset({state.local})
-    candidate = replace(_become(state, "candidate", state.epoch + 1, None), voted=state.local, granted=mine)
+    candidate = replace(become(state, "candidate", state.epoch + 1, None), voted=state.local, granted=mine)
     return _stand_further(candidate)
 
 
@@ -211,7 +187,7 @@ def lead(state: Replica) -> Replica:
     """RFT-9: A candidate with the votes of a majority of its voters leads. Its first record, a leader change, is at the
     end of its log; where voters can change, and the log does not say who they are, kraft.version and the voters follow,
     in the same batch. [{LEADER}]"""
-    s = replace(_become(state, "leader", state.epoch, state.local), begun=state.end, high=None)
+    s = replace(become(state, "leader", state.epoch, state.local), begun=state.end, high=None)
     first: tuple[Record, ...] = (Record(s.epoch),)
     if s.dynamic and s.voters_offset < 0:
         first = (*first, Record(s.epoch, joined=True), Record(s.epoch, voters=s.voters, joined=True))
@@ -224,21 +200,12 @@ def give_up(state: Replica) -> Replica:
     it knows, in the same epoch and with the same vote. If it knows none, or not where that is, it is unattached, and
     asks again at once if it was the timer. [KIP-996; {CLIENT}; {QUORUM}]"""
     known = state.leader is not None and not state.homeless
-    return _become(state, "follower" if known else "unattached", state.epoch, state.leader)
+    return become(state, "follower" if known else "unattached", state.epoch, state.leader)
 
 
 def resigned(state: Replica) -> Replica:
     """A leader that leads no more; it forgets its high watermark."""
-    return replace(_become(state, "resigned", state.epoch, state.local), high=None)
-
-
-def _hear(state: Replica, epoch: int, leader: int | None) -> Replica:
-    """Of an epoch, and perhaps who leads it."""
-    if epoch > state.epoch:
-        return _become(state, "unattached" if leader is None else "follower", epoch, leader)
-    if leader is not None and (state.leader is None or state.homeless):
-        return _become(state, "follower", epoch, leader)
-    return state
+    return replace(become(state, "resigned", state.epoch, state.local), high=None)
 
 
 # ---- timers
@@ -252,7 +219,7 @@ def election_timeout(state: Replica) -> Replica:
     election timer runs out it is unattached, in the next epoch, and a voter stands at once. [{CLIENT}; {QUORUM}]"""
     s = state
     if s.role == "resigned":
-        s = _become(s, "unattached", s.epoch + 1, None)
+        s = become(s, "unattached", s.epoch + 1, None)
     elif s.role == "prospective":
         s = give_up(s)
     return stand(s) if s.is_voter and s.role != "follower" else s
@@ -274,10 +241,6 @@ def check_quorum_timeout(state: Replica) -> Replica:
     """RFT-28: A leader from which no majority of its voters, itself included, has fetched for a while resigns. Whenever
     a majority has, it begins to count again. [{LEADER}]"""
     return resigned(state)
-
-
-LastRecord = tuple[int, int]
-"""A log's last epoch, and its end"""
 
 
 @states()
@@ -337,7 +300,7 @@ def vote(
         return Step(state, VoteAnswer(INVALID, state.epoch, state.leader))
     if is_of_before(state, epoch):
         return Step(state, VoteAnswer(FENCED, state.epoch, state.leader))
-    s = _hear(state, epoch, None)
+    s = hear(state, epoch, None)
     granted = would_grant(s, candidate, (last_epoch, last_offset), pre_vote)
     if granted and not pre_vote and s.voted is None:
         s = replace(s, voted=candidate)
@@ -351,8 +314,8 @@ def heard_answer(state: Replica, error: str, epoch: int, leader: int | None) -> 
     if is_of_before(state, epoch) or error == UNKNOWN_EPOCH:
         return state, False
     if epoch > state.epoch or error in (FENCED, NOT_LEADER):
-        return _hear(state, epoch, leader), False
-    return state if state.leader is not None else _hear(state, epoch, leader), error == NONE
+        return hear(state, epoch, leader), False
+    return state if state.leader is not None else hear(state, epoch, leader), error == NONE
 
 
 @machine.operation("voteResponse", "RFT-8", "RFT-9", "RFT-7", "RFT-6")
@@ -393,7 +356,7 @@ def begin_quorum_epoch(state: Replica, epoch: Epoch, leader: NodeId) -> Step[Rep
     that is, follows it; a leader follows nobody in its epoch. [{CLIENT}]"""
     if is_of_before(state, epoch):
         return Step(state, VoteAnswer(FENCED, state.epoch, state.leader))
-    s = _hear(state, epoch, leader)
+    s = hear(state, epoch, leader)
     return Step(s, VoteAnswer(NONE, s.epoch, s.leader))
 
 
@@ -547,14 +510,7 @@ def truncated(state: Replica, diverging: SnapshotId) -> Replica:
 @require(lambda state, answer: state.may_be_followed_by(answer), "RFT-19 records as a leader has them")
 @require(lambda state, answer: state.is_raised_by(answer), "RFT-22 a high watermark does not fall")
 @require(
-    lambda state, answer: (
-        answer.snapshot is None
-        or (
-            (answer.snapshot.epoch, answer.snapshot.offset) > (state.last_epoch, state.end)
-            and answer.snapshot.epoch <= answer.epoch
-            and answer.snapshot.offset >= max(state.committed, state.start, 1)
-        )
-    ),
+    lambda state, answer: answer.snapshot is None or state.lacks(answer.snapshot, answer.epoch),
     "RFT-23 a snapshot of what the follower has not",
 )
 @kept
@@ -564,7 +520,7 @@ def fetch_response(state: Replica, answer: FetchAnswer) -> Replica:
     s, counts = heard_answer(state, answer.error, answer.epoch, answer.leader)
     if not counts:
         return s
-    s = replace(_hear(s, answer.epoch, answer.leader), fetched=True)
+    s = replace(hear(s, answer.epoch, answer.leader), fetched=True)
     if answer.diverging is not None:
         return truncated(s, answer.diverging)
     if answer.snapshot is not None:
@@ -656,8 +612,7 @@ def prepare_append(state: Replica, epoch: Epoch, values: tuple[str, ...]) -> Ste
     """RFT-26: Records that a leader prepares get the offsets behind its log and what is prepared already; the last
     offset is the answer. They are in the log when an append is scheduled, all of them, in that order; a leader that
     leads no more forgets them. Those of one call are one batch; no more are prepared while 10 batches are not
-    scheduled. [{CLIENT}; BatchAccumulator, Kafka 4.3.0]
-    """
+    scheduled. [{CLIENT}; BatchAccumulator, Kafka 4.3.0]"""
     if state.role != "leader":
         return Step(state, NO_LEADER_APPENDS)
     if not values:

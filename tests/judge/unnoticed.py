@@ -124,6 +124,11 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "lose: epoch of 16 bits": "the epoch of another leader is not kept",
     },
     "raft": {
+        "Log.truncate: self.history[-1][0] > max(end, self.start)": "no history cuts a log just before a change of the "
+        "voters; a test of RFT-29 does",
+        "Log.drop: self.history[1][0] <= at.offset": "no history has a snapshot that ends just before a change of the "
+        "voters; a test of RFT-29 does",
+        "Replica.fetch: offset >= 0": "no history fetches from 0 with an epoch that the log lacks; a test of RFT-15 does",
         "Replica.clean: "
         "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before it",
         "Log.end_of: "
@@ -132,7 +137,6 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "Replica.lead: self.log.voters_offset <= 0": "nobody with such a log is elected; a test of RFT-9 does it",
         "Replica.raise_high: self.log.voters_offset <= high": "no history commits just what is before the "
         "removal; a test of RFT-33 does",
-        "removeVoter: voter of 16 bits": "no history removes such a voter; a test of RFT-33 does",
         "Log.is_whole: 0 < at < len(self.entries)": "a log begins with the first record of a batch",
         "Replica.announce: self.given >= self.begun": "a leader looks when more is committed than what it began with, "
         "or its listener has nothing",
