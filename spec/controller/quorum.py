@@ -166,7 +166,7 @@ def observe(state: Controller) -> Observation:
 
 
 machine = Machine("quorum", initial, observe)
-Answers = Annotated[list[Answer], governs("QRM-10", "QRM-11", "QRM-12", "QRM-14", "QRM-15", "QRM-21")]
+Answers = Annotated[list[Answer], governs("QRM-10", "QRM-11", "QRM-12", "QRM-14", "QRM-15")]
 
 
 # ---- memory and its past ---------------------------------------------------------------------------------------------
@@ -645,7 +645,7 @@ def control(state: Controller) -> Controller:
     return replace(state, end=state.end + 1, sent=(*state.sent, Batch(state.end, state.claim, ())))
 
 
-@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17", "QRM-10")
+@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17")
 @runs
 @require(lambda state: not state.active and not state.sent, "QRM-20 it was handed all that was before its epoch")
 @require(lambda state, epoch: epoch > state.epoch, "QRM-3 epochs rise")

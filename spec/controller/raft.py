@@ -718,7 +718,7 @@ def add_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:
     return Step(_changed(state, tuple(sorted((*state.voters, voter)))), NONE)
 
 
-@machine.operation("removeVoter", "RFT-30", "RFT-31", "RFT-33", "RFT-29")
+@machine.operation("removeVoter", "RFT-33", "RFT-30", "RFT-31", "RFT-29")
 @one_change
 @kept
 def remove_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:

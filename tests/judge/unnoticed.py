@@ -128,7 +128,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "voters; a test of RFT-29 does",
         "Log.drop: self.history[1][0] <= at.offset": "no history has a snapshot that ends just before a change of the "
         "voters; a test of RFT-29 does",
-        "Replica.fetch: offset >= 0": "no history fetches from 0 with an epoch that the log lacks; a test of RFT-15 does",
+        "Replica.fetch: offset >= 0": "no fetch from 0 has an epoch that the log lacks; a test of RFT-15 does",
         "Replica.clean: "
         "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before it",
         "Log.end_of: "
