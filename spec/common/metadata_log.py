@@ -139,7 +139,7 @@ class Observation:
     memory: Annotated[dict[str, int], governs("QRM-6", "QRM-25", "QRM-22", "QRM-31")]
     stable: Annotated[dict[str, int] | None, governs("QRM-26", "QRM-2", "QRM-31")]
     """the memory at the last stable offset; null where there is no snapshot"""
-    pending: Annotated[list[PurgatoryEntry], governs("QRM-10", "QRM-11", "QRM-12", "QRM-15")]
+    pending: Annotated[list[PurgatoryEntry], governs("QRM-10", "QRM-11", "QRM-12", "QRM-15", "QRM-17", "QRM-21")]
     """the purgatory"""
     log: Annotated[list[Batch], governs("QRM-8", "QRM-9", "QRM-18", "QRM-19")]
     """of Raft's log what it has not been handed"""

@@ -502,9 +502,13 @@ not_before_stable = ensure(
 )
 
 
-@machine.operation(
-    "write", "QRM-10", "QRM-5", "QRM-23", "QRM-36", "QRM-1", "QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9"
+OF_A_WRITE = (
+    *("QRM-10", "QRM-5", "QRM-23", "QRM-36", "QRM-22", "QRM-1"),
+    *("QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9"),
 )
+
+
+@machine.operation("write", *OF_A_WRITE)
 @runs
 @require(lambda records: are_known(records), KNOWN)
 @goes_back
