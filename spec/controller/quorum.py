@@ -502,10 +502,7 @@ not_before_stable = ensure(
 )
 
 
-OF_A_WRITE = (
-    *("QRM-10", "QRM-5", "QRM-23", "QRM-36", "QRM-22", "QRM-1"),
-    *("QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9"),
-)
+OF_A_WRITE = tuple(f"QRM-{n}" for n in (10, 5, 23, 36, 22, 1, 4, 11, 12, 7, 8, 9))
 
 
 @machine.operation("write", *OF_A_WRITE)
