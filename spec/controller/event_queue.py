@@ -64,7 +64,7 @@ class Call(NamedTuple):
 
     event: Annotated[int | None, governs("EVQ-2", "EVQ-3", "EVQ-6", "EVQ-20")]
     """by the order in which they were added, from 0; None: the clean-up event"""
-    what: Annotated[str, governs("EVQ-16", "EVQ-5", "EVQ-12", "EVQ-19")]
+    what: Annotated[str, governs("EVQ-16", "EVQ-5", "EVQ-12", "EVQ-15", "EVQ-19")]
     """`run`, or the class of the exception that its handleException was given; `thrown` for its own"""
     by: Annotated[Thread, governs("EVQ-15")]
 
@@ -100,7 +100,7 @@ class Observation:
     line: Annotated[tuple[int, ...], governs("EVQ-2", "EVQ-3", "EVQ-26")]
     deadlines: Annotated[tuple[Deadline, ...], governs("EVQ-9", "EVQ-7")]
     tags: Annotated[Mapping[str, int], governs("EVQ-8", "EVQ-10", "EVQ-11")]
-    shutting_down: Annotated[bool, governs("EVQ-15")]
+    shutting_down: Annotated[bool, governs("EVQ-21", "EVQ-15")]
     interrupted: Annotated[bool, governs("EVQ-19")]
     ended: Annotated[bool, governs("EVQ-17", "EVQ-14", "EVQ-13")]
     closed: Annotated[int, governs("EVQ-18")]
