@@ -530,7 +530,7 @@ def legacy_alter_configs(
     return done
 
 
-@machine.operation("replay", "CFG-16")
+@machine.operation("replay")
 @states(without=not_modelled("one record, and an index that follows from it"))
 @require(lambda resource: _is_canonical(resource), "CFG-15 a broker is named by its number")
 @ensure(

@@ -338,6 +338,18 @@ def dependency_refusal(update: Update, proposed: Mapping[str, int]) -> Refusal |
 
 
 @states(without=ONE_CALL)
+def kraft_refusal(state: Features, update: Update) -> Refusal | None:
+    """FEA-18: What the raft client refuses is refused with its error. kraft.version is never lowered; a downgrade to
+    the level that it has is done, and leaves no record. [{MANAGER}, updateFeature; KIP-1155]"""
+    if update.upgrade_type not in (None, "UPGRADE"):
+        lower = _invalid(update, "Can't downgrade the version of this feature.")
+        return None if update.level == state.kraft else lower
+    if update.level > HIGHEST[KRAFT]:
+        return _invalid(update, f"Unknown KRaft feature level: {update.level}")
+    return None if state.refusal is None else Refusal(INVALID, state.refusal)
+
+
+@states(without=ONE_CALL)
 def kraft_update(
     state: Features, update: Update, validate_only: bool, claimed_epoch: int
 ) -> tuple[Features, Record | Refusal | None]:
@@ -347,18 +359,13 @@ def kraft_update(
     epoch that this controller claimed and with whether it is to be validated only. It leaves a record that says
     nothing, to wait for. It is not undone when a later update of the request is refused. [{MANAGER}, updateFeature;
     KIP-1155]
-
-    FEA-18: What the raft client refuses is refused with its error. kraft.version is never lowered; a downgrade to the
-    level that it has is done, and leaves no record. [{MANAGER}, updateFeature; KIP-1155]
     """
-    if update.upgrade_type not in (None, "UPGRADE"):
-        lower = _invalid(update, "Can't downgrade the version of this feature.")
-        return state, None if update.level == state.kraft else lower
-    if update.level > HIGHEST[KRAFT]:
-        return state, _invalid(update, f"Unknown KRaft feature level: {update.level}")
+    refusal = kraft_refusal(state, update)
+    if update.upgrade_type not in (None, "UPGRADE") or update.level > HIGHEST[KRAFT]:
+        return state, refusal
     asked = replace(state, told=KraftUpgrade(claimed_epoch, update.level, validate_only))
-    if state.refusal is not None:
-        return asked, Refusal(INVALID, state.refusal)
+    if refusal is not None:
+        return asked, refusal
     done = asked if validate_only else replace(asked, kraft=update.level)
     return done, Record("NO_OP_RECORD", None, None)
 
@@ -451,7 +458,7 @@ def own_refusal(state: Features, update: Update, levels: Mapping[str, int]) -> R
 
 
 OF_AN_UPDATE = (
-    *("FEA-14", "FEA-13", "FEA-15", "FEA-16", "FEA-18", "FEA-17", "FEA-8", "FEA-9", "FEA-10", "FEA-11"),
+    *("FEA-14", "FEA-13", "FEA-15", "FEA-16", "FEA-17", "FEA-18", "FEA-8", "FEA-9", "FEA-10", "FEA-11"),
     *("FEA-7", "FEA-12", "FEA-6", "FEA-5", "FEA-3", "FEA-4", "FEA-2"),
 )
 
