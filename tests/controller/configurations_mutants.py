@@ -159,6 +159,13 @@ class AnyLength(ConfigurationControlManager):
         pass
 
 
+class CountsCodePoints(ConfigurationControlManager):
+    @staticmethod
+    def check_length(record: ConfigRecord) -> None:
+        if record.value is not None and len(record.value) > impl.LENGTH:
+            ConfigurationControlManager.check_length(record)
+
+
 # ---- checks
 class BrokersAreFree(ConfigurationControlManager):
     def check_min_insync(self, record: ConfigRecord) -> None:
@@ -649,6 +656,7 @@ MUTANTS: list[Mutant] = [
     of_impl("legacy adds", "CFG-5", "keys that are not named stay", _of(LegacyAdds)),
     of_impl("legacy deletes first", "CFG-5", "before the keys that are named", _of(LegacyDeletesFirst)),
     of_impl("any length", "CFG-6", "of a value", _of(AnyLength)),
+    of_impl("counts code points", "CFG-6", "of which Java may have two characters", _of(CountsCodePoints)),
     of_impl("any is a list", "CFG-7", "whatever the schema says", _of(AnyIsAList)),
     of_impl("brokers are free", "CFG-8", "to have a value of their own", _of(BrokersAreFree)),
     of_impl("cluster is free", "CFG-8", "to have none", _of(ClusterIsFree)),

@@ -318,6 +318,30 @@ def test_a_leader_begins_with_a_record() -> None:
     assert (one.epoch, one.log, one.begun) == (3, (*FIRST, Record(3)), 3)
 
 
+@pytest.mark.clause("RFT-9")
+def test_a_leader_does_not_write_again_who_the_voters_are() -> None:
+    one = One()
+    one.follow(1)
+    one.fetched(Record(1, voters=(0, 1, 2)))
+    one("fetchTimeout")
+    one.answered(1, True)
+    one.answered(1, True)
+    assert one.is_ == ("leader", 2, 0, None)
+    assert one.log == (Record(1, voters=(0, 1, 2)), Record(2))
+
+
+@pytest.mark.clause("RFT-4", "RFT-7", "RFT-33")
+def test_an_id_has_32_bits() -> None:
+    wide = 2**31 - 1
+    one = One()
+    assert one.vote(wide, 1)
+    assert one.voted == wide
+    leader = leads(0, wide, wide - 1)
+    leader.fetch(wide, 3, 1)
+    assert leader("removeVoter", voter=wide) == NONE
+    assert leader.voters == (0, wide - 1)
+
+
 @pytest.mark.clause("RFT-10")
 def test_a_leader_that_resigned() -> None:
     one = leads()
@@ -342,6 +366,20 @@ def test_who_hears_of_the_leader_follows() -> None:
     one = One()
     one("fetchResponse", answer=FetchAnswer(NONE, 0, 2, records=(Record(0, "a"),)))
     assert (one.is_, one.end, one.state.fetched) == (("follower", 0, 2, None), 1, True)
+
+
+@pytest.mark.clause("RFT-11")
+def test_who_does_not_know_where_its_leader_is_hears_of_it_by_an_error() -> None:
+    one = One(0, 1)
+    one.follow(3, 2)
+    one("restart")
+    assert (one.role, one.homeless) == ("unattached", True)
+    one("fetchResponse", answer=FetchAnswer(NOT_LEADER, 3, 2))
+    assert (one.is_, one.homeless) == (("follower", 3, 2, None), False)
+    one("restart")
+    one("electionTimeout")
+    one.answered(1, False, leader=2)
+    assert (one.role, one.homeless) == ("unattached", True)
 
 
 @pytest.mark.clause("RFT-2")
@@ -429,6 +467,20 @@ def test_a_fetch_that_diverges() -> None:
     assert one.fetch(1, 9, 6).diverging == (6, 6)
     assert one.fetch(1, 1, 1).diverging == BOOTSTRAP
     assert one.ends == {1: 0}
+
+
+@pytest.mark.clause("RFT-15")
+def test_an_epoch_between_the_snapshot_and_the_log_ends_with_the_snapshot() -> None:
+    one = One()
+    one.follow(5)
+    one.fetched(snapshot=SnapshotId(4, 2))
+    one("fetchSnapshotResponse", voters=(0, 1, 2))
+    one.fetched(Record(4, "a"), Record(4, "b"))
+    one("fetchTimeout")
+    one.answered(1, True)
+    one.answered(1, True)
+    assert one.role == "leader"
+    assert one.fetch(1, 5, 3).diverging == (4, 2)
 
 
 @pytest.mark.clause("RFT-16")
@@ -627,6 +679,19 @@ def test_a_voter_is_added() -> None:
     assert follower.voters == (0, 1, 2)
 
 
+@pytest.mark.clause("RFT-29")
+def test_a_change_behind_a_snapshot_is_truncated() -> None:
+    one = One()
+    one.follow(1)
+    one.fetched(Record(1, "a"), Record(1, voters=(0, 1, 2, 3)), high=1)
+    assert one("createSnapshot", offset=1, epoch=1) is True
+    one("clean")
+    assert (one.start, one.voters) == (1, (0, 1, 2, 3))
+    one.follow(2, 2)
+    one.fetched(diverging=SnapshotId(1, 1))
+    assert (one.end, one.voters) == (1, (0, 1, 2))
+
+
 @pytest.mark.clause("RFT-30")
 def test_one_change_at_a_time() -> None:
     one = commits()
@@ -662,6 +727,12 @@ def test_a_leader_removes_itself() -> None:
     assert one.fetch(2, 4, 1).high == 4
     assert (one.role, one.committed) == ("resigned", 4)
     assert One(0)("removeVoter", voter=0) == "VOTER_NOT_FOUND"
+    before = commits()
+    before.append("a")
+    assert before("removeVoter", voter=0) == NONE
+    before.fetch(1, 4, 1)
+    assert before.fetch(2, 4, 1).high == 4
+    assert (before.role, before.voters_offset) == ("leader", 4)
 
 
 # ---- what the listener is told
