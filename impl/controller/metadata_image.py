@@ -125,7 +125,7 @@ def merged(before: Partition, f: Fields) -> Partition:
     """A partition after a change of it. [IMG-3]"""
     replicas = before.replicas if f["replicas"] is None else f["replicas"]
     directories = before.directories if f["directories"] is None else f["directories"]
-    if f["directories"] is not None or len(directories) != len(replicas):
+    if len(directories) != len(replicas):
         directories = directories_of(directories, len(replicas))
         if len(directories) != len(replicas):
             raise ReplayError(
@@ -557,14 +557,13 @@ class ImagePart(NamedTuple):
 def parts(image: MetadataImage) -> Iterator[ImagePart]:
     """The whole state, part by part. What a snapshot cannot have is left out. [IMG-21]"""
     level = image.metadata_version or VERSIONS[-1].level
-    kept = _kept(level >= DIRECTORIES, image.features.get(ELR_VERSION, 0) > 0)
+    named = level >= DIRECTORIES
+    kept = _kept(named, bool(image.features.get(ELR_VERSION)))
     yield ImagePart("topic", {t.name: t.id for t in image.topics.values()})
     yield ImagePart(
         "partition", {f"{t.name}-{n}": kept(p) for t in image.topics.values() for n, p in t.partitions.items()}
     )
-    brokers = (
-        image.brokers if level >= DIRECTORIES else {k: b._replace(directories=[]) for k, b in image.brokers.items()}
-    )
+    brokers = image.brokers if named else {k: b._replace(directories=[]) for k, b in image.brokers.items()}
     yield ImagePart("broker", brokers)
     controllers = image.controllers if level >= CONTROLLERS else {}
     yield ImagePart("controller", {k: _ordered(v) for k, v in controllers.items()})
