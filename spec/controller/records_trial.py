@@ -21,7 +21,8 @@ from kafkaspec.spec.controller.records import (
     varint_bytes,
 )
 
-_IDS = ("AAAAAAAAAAAAAAAAAAAAAA", "Wz2UP7E_QO2kiOpi3I8jIQ", "_____________________w")
+_IDS = ("AAAAAAAAAAAAAAAAAAAAAA", "Wz2UP7E_QO2kiOpi3I8jIQ", "_____________________w", "EAAAAAAAAAAAAAAAAAAAAA")
+"""The last one begins like 15 bytes with their length."""
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "bool": (False, True),
     "int8": (0, 1, -128, 127, -1),
@@ -209,6 +210,7 @@ _TAGS = [
     _tagged(count=-1),
     frame(20, 0) + b"\1\5" + _NEGATIVE,
     frame(20, 0) + b"\1\5\x09abc",
+    frame(20, 0) + b"\1\5" + varint_bytes(128),
     frame(20, 0) + b"\1" + _NEGATIVE + b"\0",
     frame(20, 0) + b"\1\5" + _LONG,
     _change(b"\0"),
@@ -255,6 +257,7 @@ _OTHERS = [
         for x in (_NAN, _SIGNALLING, b"\x80" + bytes(7), b"\x7f\xf0" + bytes(6), b"\xff\xf0" + bytes(6))
     ),
     frame(14, 0) + b"\0",
+    frame(14, 0) + b"\0\2k" + bytes(9) + b"\0",
     frame(14, 0) + _NEGATIVE,
     frame(14, 0) + b"\2\2t\0\1\6\1x\2k" + bytes(9) + b"\0",
     frame(14, 0) + b"\2\2t\2n\0\2k" + bytes(7),
@@ -269,6 +272,8 @@ _OTHERS = [
     frame(0, -3) + bytes(28) + b"\1\1\0\1\0",
     frame(0, 2) + bytes(29) + b"\1\1\0\1\1\1\0\1\1",
     frame(0, 4) + bytes(29) + b"\3\2a\2b\0\1\0\0\0\2a\2c\0\2\0\0\0\1\0\1\0\0",
+    # an endpoint that reads like all that stands behind it
+    frame(0, 4) + bytes(29) + b"\2\1\1\0\0\2\0\0\1\1\1\2\1\x09\x0d" + bytes(13),
 ]
 
 
