@@ -234,6 +234,54 @@ def test_a_wrong_crc_hides_what_follows_until_a_snapshot(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
+@pytest.mark.clause("MRC-19")
+def test_of_records_that_nobody_reads_the_first_is_told_and_how_many_more(tmp_path: Path) -> None:
+    bad = b"\x01\x63\0\0"
+
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in (*NO_OPS[-9:-5], *NO_OPS[-2:]):
+            put(batches, offset, bad)
+
+    assert NO_OPS[-9:-5] == [*range(NO_OPS[-9], NO_OPS[-5])]
+    findings = found(tmp_path, edited(edit))
+    assert [(f.clause, f.offset, f.message.partition("; ")[2]) for f in sorted(findings, key=Finding.order)] == [
+        ("MRC-19", NO_OPS[-9], "and 3 more behind it"), ("MRC-19", NO_OPS[-2], "and 1 more behind it"),
+    ]  # fmt: skip
+
+
+@pytest.mark.clause("MRC-19")
+def test_another_topic_s_log_is_one_finding(tmp_path: Path) -> None:
+    rows = LogBatch(0, 0, [(b"key", b"value")] * 300)
+    (finding,) = found(tmp_path, {LOG: rows.encoded()})
+    assert (finding.clause, finding.offset) == ("MRC-19", 0)
+    assert finding.message.endswith("a data record with a key (MRC-16); and 299 more behind it")
+
+
+@pytest.mark.clause("MRC-19", "IMG-22")
+def test_of_a_snapshot_s_records_that_nobody_reads_the_first_is_told(tmp_path: Path) -> None:
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in range(5, 9):
+            put(batches, offset, b"\x01\x63\0\0")
+
+    (finding,) = found(tmp_path, edited(edit, LAST, snapshots=True))
+    assert (finding.clause, finding.offset, Path(finding.file).name) == ("MRC-19", 5, LAST)
+    assert finding.message.endswith("; and 3 more behind it")
+
+
+@pytest.mark.clause("IMG-19")
+def test_a_version_that_is_not_allowed_is_told_once_for_a_metadata_version(tmp_path: Path) -> None:
+    levels = [o for o, r in replayable(real()["node-1"]) if r.fields.get("name") == "metadata.version"]
+    other = [o for o in NO_OPS if levels[0] < o < levels[1]][:3]
+    assert len(other) == 3
+
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in other:
+            put(batches, offset, made("ClearElrRecord", topicName=""))
+
+    (finding,) = found(tmp_path, edited(edit))
+    assert (finding.clause, finding.offset) == ("IMG-19", other[0])
+
+
 def test_a_torn_tail_is_what_a_crash_leaves(tmp_path: Path) -> None:
     files = files_of()
     (finding,) = found(tmp_path, {**files, LOG: files[LOG][:-5]})

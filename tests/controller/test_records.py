@@ -62,6 +62,12 @@ def test_recordings_are_accepted(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
+def test_the_page_says_how_many_kinds_there_are() -> None:
+    page = Path(__file__).parents[2] / "docs" / "controller" / "records.md"
+    assert f"There are {len(DATA)} kinds of data and five control records" in page.read_text("utf-8")
+    assert len(CONTROL) == 5
+
+
 @given(st.sampled_from(trial.VALUES), st.data())
 def test_damaged_bytes_are_read_as_the_spec_reads_them(value: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(value)))
