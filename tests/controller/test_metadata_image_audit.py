@@ -16,6 +16,7 @@ from kafkaspec.impl.controller.metadata_image import MetadataImage
 from tests.controller.metadata_logs import (
     GONE,
     LogBatch,
+    batches_of,
     broker,
     change,
     changed,
@@ -28,6 +29,8 @@ from tests.controller.metadata_logs import (
     real,
     record_at,
     replayable,
+    snapshot_of,
+    topic,
     written,
 )
 
@@ -266,6 +269,16 @@ def test_of_a_snapshot_s_records_that_nobody_reads_the_first_is_told(tmp_path: P
     (finding,) = found(tmp_path, edited(edit, LAST, snapshots=True))
     assert (finding.clause, finding.offset, Path(finding.file).name) == ("MRC-19", 5, LAST)
     assert finding.message.endswith("; and 3 more behind it")
+
+
+@pytest.mark.clause("MRC-19", "IMG-14")
+@pytest.mark.parametrize("unread", [b"\x01\x63\0\0", b""])
+def test_a_batch_in_whose_midst_a_snapshot_ends(unread: bytes, tmp_path: Path) -> None:
+    """Its first record is one that nobody reads, and its last one breaks a rule in the state that the snapshot has."""
+    base = [level(30), broker(1, 1), topic(), partition(replicas=[1], isr=[1], directories=[GONE])]
+    log = written(batches_of(base, [unread, changed(isr=[1, 9])]))
+    findings = found(tmp_path, {LOG: log, f"{5:020}-{1:010}.checkpoint": written(snapshot_of(*base))})
+    assert [(f.clause, f.offset) for f in sorted(findings, key=Finding.order)] == [("MRC-19", 4), ("IMG-14", 5)]
 
 
 @pytest.mark.clause("IMG-19")
