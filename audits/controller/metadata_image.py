@@ -32,6 +32,7 @@ from kafkaspec.impl.controller.metadata_image import (
     MetadataImage,
     ReplayError,
     differences,
+    entity_of,
     highest_version,
     levels_of,
 )
@@ -290,7 +291,7 @@ def subject(record: codec.ParsedRecord, image: MetadataImage) -> tuple[str, Any]
         case 4:
             return "configuration", (f["resourceType"], f["resourceName"], f["name"])
         case 14:
-            return "client quota", (*sorted((e["entityType"], e["entityName"]) for e in f["entity"]), f["key"])
+            return "client quota", (*entity_of(f), f["key"])
         case 15:
             return "producer id", "next"
         case 18:

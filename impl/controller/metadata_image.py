@@ -171,6 +171,11 @@ def breaches_of(p: Partition, brokers: Mapping[int, Broker]) -> Iterator[str]:
         yield "IMG-16"
 
 
+def entity_of(f: Fields) -> tuple[tuple[str, str | None], ...]:
+    """The parts of a client quota's entity, sorted; of two of one type the last. [IMG-11]"""
+    return tuple(sorted({e["entityType"]: e["entityName"] for e in f["entity"]}.items()))
+
+
 def levels_of(feature: str) -> Range:
     """The levels that this release knows. [IMG-8]"""
     if feature == METADATA_VERSION:
@@ -440,8 +445,7 @@ class MetadataImage:
 
     def _client_quota(self, f: Fields, offset: int) -> None:
         """[IMG-11]"""
-        entity = tuple(sorted((e["entityType"], e["entityName"]) for e in f["entity"]))
-        self._entry(self.quotas, entity, f["key"], None if f["remove"] else f["value"])
+        self._entry(self.quotas, entity_of(f), f["key"], None if f["remove"] else f["value"])
 
     def _entry(self, of: dict[Any, dict[str, Any]], key: Any, name: str, value: Any) -> None:
         """An entry of one of several dictionaries, of which none is empty. None: it goes."""

@@ -75,7 +75,7 @@ def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
 def _of_topics(state: Image) -> Iterator[MetadataRecord]:
     for n, id in enumerate(IDS):
         yield made("TopicRecord", name=f"t{n}", topicId=id)
-        configured = any(k.startswith(f"2/t{n}/") for k in state.contents.configs)
+        configured = any(k.startswith(f'2/"t{n}"/') for k in state.contents.configs)
         for _ in range(20 if configured else 1):
             yield made("RemoveTopicRecord", topicId=id)
         yield made("ClearElrRecord", topicName=f"t{n}")
@@ -105,11 +105,12 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
     now = state.contents.next_producer_id or 0
     for next in (now, now + 1000, now - 1):
         yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=next)
-    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, "")):
+    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, ""), (2, 't0"/x')):
         for value in ("v", "w", None):
             yield made("ConfigRecord", resourceType=type, resourceName=resource, name="k", value=value)
     user, client = {"entityType": "user", "entityName": "u"}, {"entityType": "client-id", "entityName": None}
-    for entity in ([user, client], [client, user], [user]):
+    other, null = {"entityType": "user", "entityName": "None"}, {"entityType": "user", "entityName": None}
+    for entity in ([user, client], [client, user], [user], [other, user], [user, null], [other]):
         for quota in (1.0, 2.0):
             yield made("ClientQuotaRecord", entity=entity, key="k", value=quota, remove=False)
         yield made("ClientQuotaRecord", entity=entity, key="k", value=0.0, remove=True)

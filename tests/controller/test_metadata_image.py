@@ -138,7 +138,7 @@ def test_with_a_topic_go_its_partitions_and_configurations() -> None:
         made("ConfigRecord", **config, resourceName="tt"),
     )  # fmt: skip
     assert both.replay(made("RemoveTopicRecord", topicId=ID)) is None
-    assert both.now == spec.Contents(configs={"2/tt/k": "v"})
+    assert both.now == spec.Contents(configs={'2/"tt"/k': "v"})
     assert both.driver.image.led == {1: set()}
 
 
@@ -218,7 +218,7 @@ def test_a_null_takes_a_configuration_away() -> None:
         return made("ConfigRecord", resourceType=2, resourceName="t", name=name, value=value)
 
     both = Both(config("a", "1"), config("b", ""), config("a", None), config("c", None))
-    assert both.now.configs == {"2/t/b": ""}
+    assert both.now.configs == {'2/"t"/b': ""}
     both.replay(config("b", None))
     assert both.driver.image.configs == {}
 
@@ -231,9 +231,13 @@ def test_client_quotas_by_entity_and_key() -> None:
         return made("ClientQuotaRecord", entity=[*entity], key="k", value=value, remove=remove)
 
     both = Both(quota(user, client), quota(client, user, value=2.0), quota(user))
-    assert both.now.quotas == {"client-id=c,user=None/k": 2.0, "user=None/k": 1.0}
+    assert both.now.quotas == {'{"client-id": "c", "user": null}/k': 2.0, '{"user": null}/k': 1.0}
     both.replay(quota(user, client, remove=True))
-    assert both.now.quotas == {"user=None/k": 1.0}
+    assert both.now.quotas == {'{"user": null}/k': 1.0}
+    both.replay(quota({"entityType": "user", "entityName": "None"}, value=3.0))
+    assert len(both.now.quotas) == 2
+    both.replay(quota({"entityType": "user", "entityName": "u"}, user, value=4.0))
+    assert both.now.quotas['{"user": null}/k'] == 4.0
 
 
 @pytest.mark.clause("IMG-12")

@@ -281,6 +281,21 @@ def test_a_batch_in_whose_midst_a_snapshot_ends(unread: bytes, tmp_path: Path) -
     assert [(f.clause, f.offset) for f in sorted(findings, key=Finding.order)] == [("MRC-19", 4), ("IMG-14", 5)]
 
 
+@pytest.mark.clause("IMG-11", "IMG-21")
+def test_of_an_entity_s_two_parts_of_one_type_the_last_counts(tmp_path: Path) -> None:
+    """ClientQuotaControlManager, Kafka 4.3.0; and one of them may be null."""
+    parts = [{"entityType": "user", "entityName": n} for n in (None, "u", None)]
+
+    def quota(entity: list[Any]) -> bytes:
+        return made("ClientQuotaRecord", entity=entity, key="k", value=1.0, remove=False)
+
+    log = {LOG: written(batches_of(quota(parts)))}
+    name = f"{1:020}-{1:010}.checkpoint"
+    assert found(tmp_path / "a", {**log, name: written(snapshot_of(quota([parts[0]])))}) == []
+    (finding,) = found(tmp_path / "b", {**log, name: written(snapshot_of(quota(parts[:2])))})
+    assert (finding.clause, "client quota" in finding.message) == ("IMG-21", True)
+
+
 @pytest.mark.clause("IMG-19")
 def test_a_version_that_is_not_allowed_is_told_once_for_a_metadata_version(tmp_path: Path) -> None:
     levels = [o for o, r in replayable(real()["node-1"]) if r.fields.get("name") == "metadata.version"]

@@ -19,8 +19,8 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "Batch.records: length <= 1": "a record of one byte has no timestamp",
     },
     "bootstrap": {
-        "voter: end <= 0": "a bracket that ends a host stands behind the one that begins it",
-        "voter: end <= 0 (3)": "it is looked for behind the first character",
+        "voter: end <= 0": "it is looked for behind the first character",
+        "voter: end <= 0 (2)": "a bracket that ends a host stands behind the one that begins it",
     },
     "checkpoints": {
         "decode_metadata.value: len(words) >= 1": "neither one word nor none is two",
