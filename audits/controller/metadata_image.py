@@ -242,7 +242,7 @@ class RecordReader:
             self.image.replay(type, fields, batch.base + r.delta)
         except ReplayError as e:
             wrong = self._refused(self.place(file, batch, r, DATA[type].name), fields, e)
-        about = "IMG-19", (type, version, self._allowed_at)
+        about = DATA[type].name, (version, self._allowed_at)
         if forbidden and about not in self._named:
             self._named.add(about)
             return (self._forbidden(self.place(file, batch, r, DATA[type].name), type, version), *wrong)
