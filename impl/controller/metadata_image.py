@@ -574,7 +574,8 @@ def parts(image: MetadataImage) -> Iterator[ImagePart]:
     yield ImagePart("feature", image.features)
     yield ImagePart("configuration", {(*k, name): v for k, of in image.configs.items() for name, v in of.items()})
     yield ImagePart("client quota", {(*k, name): v for k, of in image.quotas.items() for name, v in of.items()})
-    yield ImagePart("producer id", {} if image.next_producer_id is None else {"next": image.next_producer_id})
+    next_id = -1 if image.next_producer_id is None else image.next_producer_id
+    yield ImagePart("producer id", {"next": next_id} if next_id >= 0 else {})
     yield ImagePart("ACL", image.acls)
     yield ImagePart("SCRAM credential", image.scram)
     yield ImagePart("delegation token", image.tokens)

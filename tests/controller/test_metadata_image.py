@@ -404,7 +404,8 @@ def test_states_differ_in_what_records_say_and_not_in_their_order() -> None:
     assert told([topic("t")], [topic("t", IDS[1])]) == ["topic"]
     assert told([controller("a", "b")], [controller("b", "a")]) == []
     assert told([controller("a", "b")], [controller("a", "c")]) == ["controller"]
-    assert told([], [made("ProducerIdsRecord", nextProducerId=7)]) == ["producer id"]
+    for id, expected in ((7, ["producer id"]), (0, ["producer id"]), (-1, [])):  # PID-12
+        assert told([], [made("ProducerIdsRecord", nextProducerId=id)]) == expected
     assert told([quota(1.0)], [quota(2.0)]) == ["client quota"]
 
 

@@ -113,6 +113,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "_unsupported: type == BROKER_RESOURCE": COMPARED,
         "_ordered: k not in ('endPoints', 'features')": COMPARED,
         "parts: image.next_producer_id is not None": COMPARED,
+        "parts: next_id > 0": COMPARED,
         "_unsupported: type != TOPIC_RESOURCE": COMPARED,
         "_unsupported: name not in TOPIC_CONFIGS": COMPARED,
         "differences: x == y": COMPARED,
