@@ -134,8 +134,10 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
 _OFFSET: Final = 9
 
 
-def _records(state: Image) -> list[MetadataRecord]:
-    return [*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_others(state)]
+def _records(state: Image) -> list[dict[str, Any]]:
+    """As in a trace."""
+    every = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_others(state))
+    return [{"type": r.type, "version": r.version, "fields": r.fields} for r in every]
 
 
 machine.candidates |= {

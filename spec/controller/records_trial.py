@@ -343,12 +343,17 @@ def _control_values() -> Iterator[bytes]:
 CONTROL_VALUES = [*_control_values()]
 
 
+def _in_trace(records: Sequence[MetadataRecord]) -> list[dict[str, Any]]:
+    return [{"type": r.type, "version": r.version, "fields": r.fields} for r in records]
+
+
 def _hex(of: Sequence[bytes | None]) -> list[str | None]:
     """As in a trace."""
     return [None if data is None else data.hex() for data in of]
 
 
 _HEX, _HEX_KEYS, _HEX_CONTROLS = _hex(VALUES), _hex(_KEYS), _hex([None, b"", *CONTROL_VALUES])
+_DATA_IN_TRACE, _CONTROL_IN_TRACE = _in_trace(_DATA_RECORDS), _in_trace(_CONTROL_RECORDS)
 _HEX_HEADERS = [[h.key, h.value.hex()] for h in _HEADERS]
 machine.candidates |= {
     "data.decode:key": lambda state: [None, None, None, None, None, "", "6b"],
@@ -356,8 +361,8 @@ machine.candidates |= {
     "timestamp_delta": lambda state: [0, 0, 0, 0, 0, 1, -1],
     "headers": lambda state: [[], [], [], [], *([h] for h in _HEX_HEADERS), [_HEX_HEADERS[1], _HEX_HEADERS[0]]],
     "data.rewrite:value": lambda state: _HEX,
-    "data.encode:record": lambda state: _DATA_RECORDS,
+    "data.encode:record": lambda state: _DATA_IN_TRACE,
     "control.decode:key": lambda state: _HEX_KEYS,
     "control.decode:value": lambda state: _HEX_CONTROLS,
-    "control.encode:record": lambda state: _CONTROL_RECORDS,
+    "control.encode:record": lambda state: _CONTROL_IN_TRACE,
 }
