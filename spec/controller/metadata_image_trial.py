@@ -53,6 +53,19 @@ _REGISTRATION_CHANGES: Final[tuple[dict[str, Any], ...]] = (
 )  # fmt: skip
 
 
+def _of_leaders(state: Image) -> Iterator[MetadataRecord]:
+    """Often: those that lead are fenced, or another one leads."""
+    leaders = set()
+    for topic, t in state.contents.topics.items():
+        for number, p in t.partitions.items():
+            leaders.add(p.leader)
+            yield from [_change(topic, int(number), leader=1 if p.leader == 2 else 2)] * 4
+    for id, b in state.contents.brokers.items():
+        if int(id) in leaders:
+            kind = "UnfenceBrokerRecord" if b.fenced else "FenceBrokerRecord"
+            yield from [made(kind, id=int(id), epoch=b.epoch)] * 8
+
+
 def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
     for id in (1, 2):
         before = state.contents.brokers.get(str(id))
@@ -89,7 +102,8 @@ def _of_topics(state: Image) -> Iterator[MetadataRecord]:
             yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
             yield from _changes(id, number)
     yield made("TopicRecord", name="t0", topicId=IDS[1])
-    yield made("TopicRecord", name="other", topicId=IDS[0])
+    for _ in range(4):
+        yield made("TopicRecord", name="other", topicId=IDS[0])
     yield made("ClearElrRecord", topicName="")
 
 
@@ -136,7 +150,7 @@ _OFFSET: Final = 9
 
 def _records(state: Image) -> list[dict[str, Any]]:
     """As in a trace."""
-    every = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_others(state))
+    every = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_leaders(state), *_of_others(state))
     return [{"type": r.type, "version": r.version, "fields": r.fields} for r in every]
 
 
