@@ -121,6 +121,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "differences: x is not None": COMPARED,
         "differences: y is not None": COMPARED,
         "allows: type of 8 bits": "the contract asks for a type of the release, the highest of which is 28",
+        "allows: level of 8 bits": "the contract asks for a level of the release, the highest of which is 31",
     },
     "producer_state": {
         "Verification.ask: sequence <= self.lowest_sequence": "of equal ones the lower is the same",
