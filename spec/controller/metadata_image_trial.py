@@ -53,6 +53,19 @@ _REGISTRATION_CHANGES: Final[tuple[dict[str, Any], ...]] = (
 )  # fmt: skip
 
 
+def _of_leaders(state: Image) -> Iterator[MetadataRecord]:
+    """Often: those that lead are fenced, or another one leads."""
+    leaders = set()
+    for topic, t in state.contents.topics.items():
+        for number, p in t.partitions.items():
+            leaders.add(p.leader)
+            yield from [_change(topic, int(number), leader=1 if p.leader == 2 else 2)] * 4
+    for id, b in state.contents.brokers.items():
+        if int(id) in leaders:
+            kind = "UnfenceBrokerRecord" if b.fenced else "FenceBrokerRecord"
+            yield from [made(kind, id=int(id), epoch=b.epoch)] * 8
+
+
 def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
     for id in (1, 2):
         before = state.contents.brokers.get(str(id))
@@ -75,7 +88,7 @@ def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
 def _of_topics(state: Image) -> Iterator[MetadataRecord]:
     for n, id in enumerate(IDS):
         yield made("TopicRecord", name=f"t{n}", topicId=id)
-        configured = any(k.startswith(f"2/t{n}/") for k in state.contents.configs)
+        configured = any(k.startswith(f'2/"t{n}"/') for k in state.contents.configs)
         for _ in range(20 if configured else 1):
             yield made("RemoveTopicRecord", topicId=id)
         yield made("ClearElrRecord", topicName=f"t{n}")
@@ -89,7 +102,8 @@ def _of_topics(state: Image) -> Iterator[MetadataRecord]:
             yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
             yield from _changes(id, number)
     yield made("TopicRecord", name="t0", topicId=IDS[1])
-    yield made("TopicRecord", name="other", topicId=IDS[0])
+    for _ in range(4):
+        yield made("TopicRecord", name="other", topicId=IDS[0])
     yield made("ClearElrRecord", topicName="")
 
 
@@ -105,11 +119,12 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
     now = state.contents.next_producer_id or 0
     for next in (now, now + 1000, now - 1):
         yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=next)
-    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, "")):
+    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, ""), (2, 't0"/x')):
         for value in ("v", "w", None):
             yield made("ConfigRecord", resourceType=type, resourceName=resource, name="k", value=value)
     user, client = {"entityType": "user", "entityName": "u"}, {"entityType": "client-id", "entityName": None}
-    for entity in ([user, client], [client, user], [user]):
+    other, null = {"entityType": "user", "entityName": "None"}, {"entityType": "user", "entityName": None}
+    for entity in ([user, client], [client, user], [user], [other, user], [user, null], [other]):
         for quota in (1.0, 2.0):
             yield made("ClientQuotaRecord", entity=entity, key="k", value=quota, remove=False)
         yield made("ClientQuotaRecord", entity=entity, key="k", value=0.0, remove=True)
@@ -133,8 +148,10 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
 _OFFSET: Final = 9
 
 
-def _records(state: Image) -> list[MetadataRecord]:
-    return [*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_others(state)]
+def _records(state: Image) -> list[dict[str, Any]]:
+    """As in a trace."""
+    every = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_leaders(state), *_of_others(state))
+    return [{"type": r.type, "version": r.version, "fields": r.fields} for r in every]
 
 
 machine.candidates |= {
