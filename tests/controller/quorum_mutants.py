@@ -595,6 +595,26 @@ class NeverRenounces(model.Quorum):
         s.give_up(c)
 
 
+class AsksForWhatIsThere(model.StateMachine):
+    """Or for what comes."""
+
+    @action("QRM-10", who="user")
+    def ask(s, c: Controller, o: Offset) -> None:
+        require(s.term[c] > 0, o > len(s.sees[c]), o not in s.asked[c])
+        s.next.asked[c] = s.asked[c] | {o}
+
+
+class AnswersWithAnyRecord(model.StateMachine):
+    @action("QRM-14", "QRM-15", who="controller")
+    def look(s, c: Controller, n: Offset) -> None:
+        require(len(s.sees[c]) <= n, n <= len(s.committed))
+        s.next.sees[c] = s.committed[:n]
+        s.next.answered = {
+            o: s.committed[o - 1] if o in s.asked[c] and o <= n else s.answered[o] for o in range(model.L + 1)
+        }
+        s.next.asked[c] = {o for o in s.asked[c] if o > n}
+
+
 class AbortsNothingAtAll(model.Member):
     @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", who="controller")
     def lead(s) -> None:
@@ -692,6 +712,8 @@ MUTANTS = [
     of_model("writes before", "QRM-17", "it is activated", lambda: WritesBeforeItsActivation),
     of_model("keeps all", "QRM-22", "when it renounces", lambda: StaysAStandbyToo),
     of_model("never renounces", "QRM-21", "though another leads", lambda: NeverRenounces),
+    of_model("asks for what is there", "QRM-14", "and is answered with it", lambda: AsksForWhatIsThere),
+    of_model("any record is an answer", "QRM-14", "at the offset of a call", lambda: AnswersWithAnyRecord),
     of_model("nothing is aborted", "QRM-19", "by an activation", lambda: AbortsNothingAtAll),
 ]
 
