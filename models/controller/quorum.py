@@ -315,7 +315,10 @@ class StateMachine(Model):
     def an_answer_comes_behind_its_record(s, o: Offset) -> bool:
         """And to whoever asked for it."""
         return s.next.answered[o] == s.answered[o] or any(
-            o in s.asked[c] and o not in s.next.asked[c] and s.is_there(c, o) and s.next.answered[o] == s.committed[o - 1]
+            o in s.asked[c]
+            and o not in s.next.asked[c]
+            and s.is_there(c, o)
+            and s.next.answered[o] == s.committed[o - 1]
             for c in Controller
         )
 
@@ -326,6 +329,34 @@ class StateMachine(Model):
     @step("QRM-14")
     def an_answer_stays(s, o: Offset) -> bool:
         return s.answered[o] is None or s.next.answered[o] == s.answered[o]
+
+    @step("QRM-15", "QRM-21")
+    def no_call_is_forgotten(s, c: Controller, o: Offset) -> bool:
+        """It waits, or its record is seen and is the answer if it is its own, or all calls of the term have failed."""
+        return (
+            o not in s.asked[c]
+            or o in s.next.asked[c]
+            or s.next.term[c] == 0
+            or (o <= len(s.next.sees[c]) and (not s.is_there(c, o) or s.next.answered[o] == s.committed[o - 1]))
+        )
+
+    @step("QRM-13", "QRM-27")
+    def whoever_looks_sees_more(s, c: Controller) -> bool:
+        """Or starts again."""
+        return len(s.sees[c]) <= len(s.next.sees[c]) or (len(s.next.sees[c]) == 0 and s.next.term[c] == 0)
+
+    @step("QRM-27")
+    def one_looks_at_a_time(s, c: Controller, d: Controller) -> bool:
+        return c == d or s.next.sees[c] == s.sees[c] or s.next.sees[d] == s.sees[d]
+
+    @witness
+    def all_is_seen(s, c: Controller) -> bool:
+        return len(s.committed) > 0 and len(s.sees[c]) == len(s.committed)
+
+    @witness
+    def all_have_started_again(s, o: Offset) -> bool:
+        """And what was answered is answered."""
+        return s.answered[o] is not None and all(len(s.sees[c]) == 0 for c in Controller)
 
     @witness
     def another_record_came_in_the_place_of_a_call(s, c: Controller, o: Offset) -> bool:
