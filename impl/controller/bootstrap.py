@@ -162,7 +162,7 @@ def trimmed(text: str) -> str:
 
 
 def number(text: str, bits: int) -> int | None:
-    """As Java reads a number of so many bits; None if it is none."""
+    """As Java reads a number of that many bits; None if it is none."""
     if not re.fullmatch(r"[+-]?[0-9]+", text) or len(text.lstrip("+-0")) > 10:
         return None
     value = int(text)

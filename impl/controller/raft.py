@@ -30,7 +30,7 @@ class IllegalArgumentError(Exception):
 
 
 class TooManyBatchesError(Exception):
-    """So many wait to be scheduled that no more may."""
+    """As many batches as may wait to be scheduled wait already."""
 
 
 class UnusableSnapshotError(Exception):

@@ -68,7 +68,7 @@ class Logs(Model):
     `begun` in it, what each voter is known to have (`acked`) and the leader's high watermark (`committed`; 0 while
     unknown). A voter's state machine was given `high` records; `told` is the epoch whose leader said that these are
     committed. What the leader of an epoch can commit no more is `lost`: as a later leader is elected, a majority has
-    left that epoch, and was not known to have so many records."""
+    left that epoch, and was not known to have that many records."""
 
     epoch: dict[Voter, Epoch]
     part: dict[Voter, Part]

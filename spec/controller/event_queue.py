@@ -229,8 +229,8 @@ def next_of(state: Queue) -> tuple[Event, str] | None:
 
     EVQ-16: While the queue shuts down, an event that waits in line without a deadline is still run. One that has a
     deadline which has not come, deferred or in line, is given a RejectedExecutionException, the earliest deadline
-    first, before anything in line is taken. (The documentation of beginShutdown says that deferred events are given a
-    TimeoutException, and that the others are run.) [{HANDLER}; KafkaEventQueue.beginShutdown]
+    first, before anything in line is taken: the documentation of beginShutdown speaks of a TimeoutException, and of
+    deferred events alone. [{HANDLER}; KafkaEventQueue.beginShutdown]
 
     EVQ-20: When the handler's thread was interrupted, each event that waits is given an InterruptedException: those
     with a deadline by it, then those in line, in order. One whose deadline has come is run or timed out as ever.

@@ -515,7 +515,7 @@ FROM: Final[Mapping[str, Mapping[int, int]]] = {
 @states(without=A_QUESTION)
 @require(lambda type: type in DATA, "MRC-3 a type that the release has")
 @require(lambda level: level is None or OLDEST <= level <= NEWEST, "IMG-8 a metadata.version that the release knows")
-def allows(type: Int16, version: Int16, level: int | None) -> bool:
+def allows(type: Int16, version: Int16, level: Int16 | None) -> bool:
     """Whether a record of this type and version may stand in a log at that metadata.version.
 
     IMG-19: The metadata.version says which kinds of records there are, and which highest version each has; a record of

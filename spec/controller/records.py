@@ -109,7 +109,7 @@ def unsigned_varint(data: bytes, at: int) -> Taken:
 
 
 def signed(number: int, bits: int) -> int:
-    """The number that so many low bits are, in two's complement."""
+    """The number that this many low bits are, in two's complement."""
     size: int = 2**bits
     low = number % size
     return low - size if 2 * low >= size else low
