@@ -117,6 +117,14 @@ class KraftRecord(Formatter):
         return [*first, impl.level_record(impl.KRAFT, levels[impl.KRAFT])] if levels[impl.KRAFT] else first
 
 
+class WithoutScram(Formatter):
+    """Credentials that were asked for have no records."""
+
+    def first_records(self, release: int, levels: Mapping[str, int], scram: Sequence[str]) -> list[Record]:
+        super().first_records(release, levels, scram)
+        return super().first_records(release, levels, ())
+
+
 class ScramFirst(Formatter):
     """The credentials come before the levels."""
 
@@ -563,6 +571,7 @@ MUTANTS = [
     *SPEC,
     *(of_impl(name, clauses, what, _of(make)) for name, clauses, what, make in IMPL),
     *(of_impl(name, clauses, what, _in_place(f, fault)) for name, clauses, what, f, fault in FUNCTIONS),
+    of_impl("no credentials", "BST-5", "though they are asked for", _of(WithoutScram), "KAFKA-17636"),
     of_model("meta.properties first (model)", "BST-13 BST-14", "before the voters", _loaded(PropertiesFirst)),
     of_model("voters are kept (model)", "BST-14", "of an attempt that was killed", _loaded(KeepsVoters)),
     of_model("formatted over (model)", "BST-3 BST-17", "what is formatted", _loaded(Over)),

@@ -698,7 +698,7 @@ IMPL = _impl(
 )
 
 RARE = _impl(
-    ("active without a snapshot", "OFC-4", "none is taken", ActivatesWithoutSnapshot, "KAFKA-13114"),
+    ("active without a snapshot", "OFC-4", "none is taken", ActivatesWithoutSnapshot, "KAFKA-13100"),
     ("back to the committed", "OFC-5 OFC-22", "committed records of a transaction stay", GoesBackToTheCommitted, None),
     ("gives up anyway", "OFC-6", "nobody is told that there is no snapshot", GivesUpAnyway, None),
     ("stays active", "OFC-6", "where there is no snapshot", StaysActive, None),
@@ -720,7 +720,7 @@ MUTANTS = [
     *RARE,
     of_model("a control batch is stable (model)", "OFC-11", "no snapshot is there", _loaded(Committing), "KAFKA-17608"),
     of_model("nothing is held back (model)", "OFC-9", "the transaction is stable", _loaded(Unclamped)),
-    of_model("active without a snapshot (model)", "OFC-4", "they are gone", _loaded(Activating), "KAFKA-13114"),
+    of_model("active without a snapshot (model)", "OFC-4", "they are gone", _loaded(Activating), "KAFKA-13100"),
     of_model("nothing is thrown away (model)", "OFC-5", "the memory stays", _loaded(Remaining)),
     of_model("a batch is split (model)", "OFC-6", "a part of it is committed", _loaded(Splitting), "KAFKA-13114"),
     of_model("nothing is undone (model)", "OFC-14", "what was aborted stays", _loaded(Aborting)),

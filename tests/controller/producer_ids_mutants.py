@@ -313,6 +313,13 @@ class ImageFromTheFirst(ProducerIdsImage):
         return super().records() if self.next_producer_id > 0 else []
 
 
+class NoImage(ProducerIdsImage):
+    """A raft snapshot has nothing of them."""
+
+    def records(self) -> Sequence[ProducerIdsRecord]:
+        return []
+
+
 class ImageOfTheHighest(ProducerIdsImage):
     def replay(self, record: ProducerIdsRecord) -> None:
         if record.next_producer_id > self.next_producer_id:
@@ -537,23 +544,24 @@ IMPL: Sequence[tuple[str, str, str, Any, str | None]] = (
     ("the block is beside", "PID-11", "it does not go back", BlockBeside, "KAFKA-12792"),
     ("given back", "PID-13 PID-4", "who asks twice in a row gets its block again", GivenBack, None),
 )
-IMAGES: Sequence[tuple[str, str, str, type[ProducerIdsImage]]] = (
-    ("no image of 0", "PID-12", "there is no record if the next block begins at 0", ImageFromTheFirst),
-    ("an image of the highest", "PID-12", "not of the last record", ImageOfTheHighest),
-    ("an image of somebody", "PID-12", "the record names broker 0", ImageOfSomebody),
+IMAGES: Sequence[tuple[str, str, str, type[ProducerIdsImage], str | None]] = (
+    ("no image", "PID-12", "whatever was replayed", NoImage, "KAFKA-13357"),
+    ("no image of 0", "PID-12", "there is no record if the next block begins at 0", ImageFromTheFirst, None),
+    ("an image of the highest", "PID-12", "not of the last record", ImageOfTheHighest, None),
+    ("an image of somebody", "PID-12", "the record names broker 0", ImageOfSomebody, None),
 )
 
 MUTANTS = [
     *SPEC,
     *(of_impl(name, clauses, what, _of(make), bug) for name, clauses, what, make, bug in IMPL),
-    *(of_impl(name, clauses, what, _of_image(make)) for name, clauses, what, make in IMAGES),
+    *(of_impl(name, clauses, what, _of_image(make), bug) for name, clauses, what, make, bug in IMAGES),
     of_model("any epoch (model)", "PID-2 PID-3", "is good enough", _loaded(Trusting)),
     of_model("lower (model)", "PID-9", "a record moves the next block down", _loaded(Lowering)),
     of_model("back in part (model)", "PID-11", "the epoch stays", _loaded(InPart), "KAFKA-12792"),
     of_model("says itself (model)", "PID-5 PID-13", "the block is the one before", _loaded(Migrated), "KAFKA-15552"),
     of_model("answered early (model)", "PID-13", "before the record is committed", _loaded(Early)),
     of_model("not put back (model)", "PID-11", "by a controller that gives up", _loaded(Keeping), "KAFKA-12792"),
-    of_model("no image (model)", "PID-12 PID-13", "whoever loads begins at 0", _loaded(Unsnapshot)),
+    of_model("no image (model)", "PID-12 PID-13", "whoever loads begins at 0", _loaded(Unsnapshot), "KAFKA-13357"),
 ]
 
 AT_ONCE = "whoever loads a raft snapshot, or gives up, is where it would be by several replays, or the other way round"

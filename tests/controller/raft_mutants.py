@@ -176,6 +176,16 @@ class RestartsAsAFollower(impl.Replica):
             self.begin(impl.UNATTACHED)
 
 
+class LeadsOn(impl.Replica):
+    """After a restart, in the epoch that it led."""
+
+    def restart(self) -> None:
+        led = self.leader == self.local and self.log.voters != (self.local,)
+        super().restart()
+        if led:
+            self.lead()
+
+
 # ---- the log
 class ServesAnyEpoch(impl.Replica):
     def refuses(self, epoch: int) -> str | None:
@@ -251,6 +261,31 @@ class CommitsEarlierEpochs(impl.Replica):
             self.begun = begun
 
 
+class CommitsWhereItBegan(impl.Replica):
+    """Without its own first record: one less."""
+
+    def raise_high(self) -> None:
+        begun = self.begun
+        if begun is not None:
+            self.begun = begun - 1
+        super().raise_high()
+        if self.role == impl.LEADER:
+            self.begun = begun
+
+
+class CountsItself(impl.Replica):
+    """Though it is no voter any more."""
+
+    def raise_high(self) -> None:
+        assert self.begun is not None
+        if self.local not in self.log.voters:
+            ends = sorted((self.ends.get(v, -1) for v in self.log.voters), reverse=True)
+            high = [self.log.end, *ends][self.majority - 1]
+            if high > max(self.begun, self.high or 0):
+                self.high = self.committed = high
+        super().raise_high()
+
+
 class CommitsForAnyone(impl.Replica):
     """Observers count."""
 
@@ -299,6 +334,19 @@ class KeepsItsHighWatermark(impl.Replica):
         self.high = high
 
 
+class ServesFromOffset0(impl.Replica):
+    """The log, though there is a snapshot of it."""
+
+    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> impl.FetchReply:
+        if offset == 0 == self.log.start:
+            snapshots, self.log.snapshots = self.log.snapshots, self.log.snapshots[:0]
+            try:
+                return super().fetch(replica, epoch, offset, last_epoch)
+            finally:
+                self.log.snapshots = snapshots
+        return super().fetch(replica, epoch, offset, last_epoch)
+
+
 # ---- what the controller asks
 class AppendsForAnyEpoch(impl.Replica):
     def prepare_append(self, epoch: int, values: Sequence[str]) -> int:
@@ -338,6 +386,16 @@ class CountsFromTheFirst(impl.Replica):
 class LeadsAlone(impl.Replica):
     def check_quorum_timeout(self) -> None:
         pass
+
+
+class HearsItself(impl.Replica):
+    """It counts itself among those who have fetched, though it is no voter any more."""
+
+    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> impl.FetchReply:
+        answer = super().fetch(replica, epoch, offset, last_epoch)
+        if self.role == impl.LEADER and len(self.heard) >= self.majority - 1:
+            self.heard.clear()
+        return answer
 
 
 class WaitsInOrder(impl.Replica):
@@ -403,6 +461,17 @@ class TellsAtOnce(impl.Replica):
 
     def announce(self) -> None:
         begun, self.begun = self.begun, None
+        super().announce()
+        self.begun = begun
+
+
+class TellsAtOnceIfEmpty(impl.Replica):
+    """That it leads, where the log was empty."""
+
+    def announce(self) -> None:
+        begun = self.begun
+        if begun == 0:
+            self.begun = None
         super().announce()
         self.begun = begun
 
@@ -577,6 +646,7 @@ MUTANTS = [
     of_impl("resigned stays", "RFT-10", "in its epoch", _of(ResignedStays)),
     of_impl("follows nobody", "RFT-11", "of its own epoch", _of(FollowsNobody)),
     of_impl("a leader is no leader", "RFT-39", "after a restart", _of(RestartsAsAFollower)),
+    of_impl("leads on", "RFT-39", "after a restart", _of(LeadsOn), "KAFKA-10527"),
     of_impl("serves any epoch", "RFT-14", "a fetch of before", _of(ServesAnyEpoch)),
     of_impl("ends without the epoch", "RFT-15", "of an answer", _log(EndsWithoutTheEpoch), "KAFKA-6361"),
     of_impl("cuts where the leader ends", "RFT-16", "not where its own epoch does", _log(CutsWhereTheLeaderEnds)),
@@ -586,7 +656,10 @@ MUTANTS = [
     of_impl("appends one", "RFT-17", "of all that it fetched", _of(AppendsTheFirstRecordAlone)),
     of_impl("commits earlier epochs", "RFT-18", "before its own", _of(CommitsEarlierEpochs)),
     of_impl("commits for anyone", "RFT-18", "observers count", _of(CommitsForAnyone)),
-    of_impl("snapshots of anything", "RFT-23", "within a batch", _log(SnapshotsOfAnything)),
+    of_impl("commits where it began", "RFT-18", "without its first record", _of(CommitsWhereItBegan), "KAFKA-12619"),
+    of_impl("counts itself", "RFT-33 RFT-18", "though it is no voter", _of(CountsItself), "KAFKA-16530"),
+    of_impl("snapshots of anything", "RFT-23", "within a batch", _log(SnapshotsOfAnything), "KAFKA-17713"),
+    of_impl("serves from offset 0", "RFT-23", "what is in a snapshot", _of(ServesFromOffset0), "KAFKA-15078"),
     of_impl("snapshots of more", "RFT-23", "than is committed", _of(SnapshotsBeyondWhatIsCommitted)),
     of_impl("serves from its log", "RFT-23 RFT-15", "what is in a snapshot", _log(ServesFromItsLog)),
     of_impl("keeps its voters", "RFT-24 RFT-29", "with another's snapshot", _of(KeepsItsVoters)),
@@ -597,7 +670,8 @@ MUTANTS = [
     of_impl("resigns from any epoch", "RFT-27", "also one of before", _of(ResignsFromAnyEpoch)),
     of_impl("counts from the first", "RFT-28", "who has fetched", _of(CountsFromTheFirst)),
     of_impl("waits in order", "RFT-34", "the last one first", _of(WaitsInOrder)),
-    of_impl("leads alone", "RFT-28", "though nobody fetches", _of(LeadsAlone)),
+    of_impl("leads alone", "RFT-28", "though nobody fetches", _of(LeadsAlone), "KAFKA-15489"),
+    of_impl("hears itself", "RFT-28 RFT-33", "though it is no voter", _of(HearsItself), "KAFKA-16531"),
     of_impl("voters when committed", "RFT-29 RFT-32", "not when written", _of(VotersWhenCommitted)),
     of_impl("many changes", "RFT-30", "at a time", _of(ManyChanges)),
     of_impl("changes before its epoch", "RFT-31", "has anything committed", _of(ChangesBeforeItsEpoch)),
@@ -606,7 +680,8 @@ MUTANTS = [
     of_impl("gives what is not committed", "RFT-35", "to the listener", _of(GivesWhatIsNotCommitted)),
     of_impl("gives twice", "RFT-35", "the last record", _of(GivesTwice)),
     of_impl("tells at once", "RFT-36", "that it leads", _of(TellsAtOnce)),
-    of_impl("gives the log", "RFT-37", "to who needs the snapshot", _of(GivesTheLog)),
+    of_impl("tells at once if empty", "RFT-36", "the log", _of(TellsAtOnceIfEmpty), "KAFKA-15345"),
+    of_impl("gives the log", "RFT-37", "to who needs the snapshot", _of(GivesTheLog), "KAFKA-15076"),
     of_impl("goes on after the other", "RFT-38", "a new listener", _of(GoesOnAfterTheOther)),
     of_spec("grants to all", "RFT-4 RFT-1", "a vote", lambda: with_fault(spec.machine, "vote", _grants_to_all)),
     of_spec(
