@@ -14,9 +14,15 @@ def _others(state: Replica) -> Sequence[int]:
     return [n for n in (*state.voters, 3, 4) if n != state.local]
 
 
+def _stands(state: Replica) -> bool:
+    return state.role in ("prospective", "candidate")
+
+
 def _epochs(state: Replica) -> Sequence[int]:
-    """Mostly its own, so that roles last."""
-    return [*([state.epoch] * (8 if state.role == "leader" else 3)), state.epoch + 1, max(0, state.epoch - 1)]
+    """Mostly its own, so that roles last; of who stands mostly an earlier one, so that leaders are elected by others."""
+    earlier = max(0, state.epoch - 1)
+    own = 16 if state.role == "leader" else 3
+    return [*([state.epoch] * own), *([earlier] * (12 if _stands(state) else 1)), state.epoch + 1]
 
 
 def _ends(state: Replica) -> Sequence[int]:
@@ -73,7 +79,7 @@ def _voters_of_answers(state: Replica) -> Sequence[int]:
 
 
 machine.candidates |= {
-    "init:voters": lambda state: [(0, 1, 2), (0, 1, 2, 3), (0, 1), (0,), (0,)],
+    "init:voters": lambda state: [(0, 1, 2), (0, 1, 2, 3), (0, 1), (0,)],
     "init:dynamic": lambda state: [True, True, False],
     "epoch": _epochs,
     "candidate": _others,
@@ -81,11 +87,11 @@ machine.candidates |= {
     "last_offset": _ends,
     "pre_vote": lambda state: [True, False],
     "source": _voters_of_answers,
-    "error": lambda state: [*([NONE] * 7), FENCED],
+    "error": lambda state: [*([NONE] * 15), FENCED],
     "leader": lambda state: [n for n in _leaders(state) if n is not None],
-    "voteResponse:leader": lambda state: [*([None] * 6), *_leaders(state)],
-    "voteResponse:epoch": lambda state: [*([state.epoch] * 7), state.epoch + 1, max(0, state.epoch - 1)],
-    "granted": lambda state: [True, True, True, False, False],
+    "voteResponse:leader": lambda state: [*([None] * (20 if _stands(state) else 6)), *_leaders(state)],
+    "voteResponse:epoch": lambda state: [*([state.epoch] * 16), state.epoch + 1, max(0, state.epoch - 1)],
+    "granted": lambda state: [True, True, True, True, True, False],
     "successors": lambda state: [(1, 0), (0, 1), (1, 2), (2, 1, 0), (2, 0, 1), ()],
     "max_ms": lambda state: [1000, 7, 0],
     "replica": lambda state: [*_others(state), 3, 3],
