@@ -1,5 +1,9 @@
-"""A quorum of controllers, for every number of voters, epochs and records: one leader an epoch, and logs that agree.
-The votes are proved apart from the logs. That a leader has what is committed is explored, not proved."""
+"""A quorum of controllers, for every number of voters, epochs and records: one leader an epoch, logs that agree, and
+leaders that have what is committed. The votes are proved apart from the logs.
+
+That a leader has what is committed is usually shown from the first later leader that has it not, by induction over
+epochs. Here the state says it: what the leader of an epoch can commit no more is `lost`, as a majority left the epoch
+without it, and so it is from the first leader on that has it not."""
 
 # mypy: disable-error-code="operator, index, arg-type"
 
@@ -15,8 +19,8 @@ class Votes(Logs):
     """The same model with what the proof of its elections needs."""
 
     @lemma()
-    def leaders_are_elected(s, e: Epoch) -> bool:
-        return s.leader[e] is None or majority({m for m in Voter if s.votes[e][m] == s.leader[e]})
+    def leaders_are_elected(s, e: Epoch, n: Voter) -> bool:
+        return s.leader[e] != n or majority({m for m in Voter if s.votes[e][m] == n})
 
     @lemma()
     def whoever_leads_was_elected(s, n: Voter) -> bool:
@@ -39,11 +43,12 @@ class Agreement(Votes):
     """The same model with what the proof of its logs needs."""
 
     @lemma()
-    def whoever_can_lead_is_the_first(s, n: Voter) -> bool:
-        e = s.epoch[n]
-        return (
-            s.part[n] != Part.CANDIDATE or s.leader[e] is None or not majority({m for m in Voter if s.votes[e][m] == n})
-        )
+    def whoever_leads_is_a_voter(s, e: Epoch) -> bool:
+        return s.leader[e] is None or any(s.leader[e] == n for n in Voter)
+
+    @lemma()
+    def whoever_can_lead_is_the_first(s, e: Epoch, n: Voter) -> bool:
+        return s.leader[e] is None or s.leader[e] == n or not majority({m for m in Voter if s.votes[e][m] == n})
 
     @lemma()
     def candidates_have_no_record_of_their_epoch(s, n: Voter, i: Length) -> bool:
@@ -82,7 +87,8 @@ class Agreement(Votes):
 
 
 class Completeness(Agreement):
-    """The same model with what the proof of what is committed needs."""
+    """The same model with what the proof needs that leaders have what is committed. What is said of a record that the
+    leader of e wrote, with c records up to it, is said of one that it may yet commit too."""
 
     @define
     def holds(s, n: Voter, c: Length, e: Epoch) -> bool:
@@ -196,47 +202,43 @@ class Roles(Elections):
 
 RECORDS = ("records_are_their_leaders", "sent_records_are_their_leaders", "only_leaders_send")
 RISE = ("epochs_rise_along_a_log", "epochs_rise_along_what_is_sent")
+ALONE = ("whoever_can_lead_is_the_first", "candidates_have_not_led")
+LEADER = ("a_leader_sends_its_log", "whoever_leads_was_elected", *ALONE)
 MATCH = {
-    "sent_records_are_their_leaders": (
-        *(*RECORDS, "whoever_can_lead_is_the_first", "candidates_have_no_record_of_their_epoch"),
+    "whoever_can_lead_is_the_first": (
+        *("whoever_can_lead_is_the_first", "leaders_are_elected", "nobody_is_ahead_of_its_epoch"),
+        "whoever_leads_is_a_voter",
     ),
+    RECORDS[0]: (*RECORDS, *LEADER),
+    RECORDS[1]: (*RECORDS, *LEADER, "candidates_have_no_record_of_their_epoch"),
     "epochs_rise_along_a_log": (*RECORDS, *RISE, "a_leader_sends_its_log"),
     "epochs_rise_along_what_is_sent": (*RECORDS, *RISE, "a_leader_sends_its_log"),
+    "a_leader_sends_its_log": LEADER,
+    "candidates_have_no_record_of_their_epoch": ("candidates_have_no_record_of_their_epoch", RECORDS[0]),
 }
 FOLLOW = {
     "a_follower_keeps_what_its_leader_has": ("a_leader_sends_its_log", "whoever_leads_was_elected", *RECORDS, *RISE),
 }
 
-FIRST = ("whoever_can_lead_is_the_first", "only_leaders_send", "nobody_is_ahead_of_its_epoch")
-LEADER = ("a_leader_sends_its_log", "whoever_leads_was_elected", "whoever_can_lead_is_the_first")
-BEGUN = ("epochs_begin_with_a_leader", "whoever_can_lead_is_the_first", "a_leader_sends_its_log")
 LATER, VOTED, HAD = (
     "later_leaders_have_it_or_it_is_lost",
     "candidates_have_what_their_voters_had",
     "who_had_a_record_has_it",
 )
 THEIRS, BEHIND = "their_records_are_it_or_it_is_lost", "behind_their_end_it_is_lost"
-ELECTED = (LATER, VOTED, *FIRST, "nobody_has_been_asked_of_later_epochs", "epochs_begin_with_a_leader", RECORDS[1])
+AHEAD = ("only_leaders_send", "nobody_is_ahead_of_its_epoch")
+BEGUN = ("epochs_begin_with_a_leader", "a_leader_sends_its_log", *ALONE)
+ELECTED = (*(LATER, VOTED, *AHEAD, *LEADER), "epochs_begin_with_a_leader", RECORDS[1])
 COMPLETE = {
-    "leaders_are_elected": ("leaders_are_elected",),
-    "whoever_leads_was_elected": ("whoever_leads_was_elected", "whoever_can_lead_is_the_first"),
-    "whoever_can_lead_is_the_first": (
-        *("whoever_can_lead_is_the_first", "leaders_are_elected", "candidates_have_not_led"),
-        "nobody_is_ahead_of_its_epoch",
-    ),
-    "candidates_have_no_record_of_their_epoch": ("candidates_have_no_record_of_their_epoch", RECORDS[0]),
-    "a_leader_sends_its_log": LEADER,
     "lost_without_a_majority": ("lost_without_a_majority",),
     "acked_is_sent": ("acked_is_sent", "only_leaders_send", *LEADER),
     "a_majority_has_what_is_committed": ("a_majority_has_what_is_committed", *BEGUN),
     "committed_is_not_lost": ("committed_is_not_lost", "lost_without_a_majority", "a_majority_has_what_is_committed"),
-    HAD: (HAD, LATER, *FIRST, "acked_is_sent", *LEADER, "an_epoch_begins_where_it_begins", *RECORDS, *RISE),
-    VOTED: (VOTED, HAD, LATER, *FIRST, "votes_are_for_who_stood", "acked_is_sent", *RECORDS, *RISE),
-    RECORDS[0]: (*RECORDS, *LEADER),
-    RECORDS[1]: (*RECORDS, *LEADER, "candidates_have_no_record_of_their_epoch"),
-    LATER: (*ELECTED, *LEADER),
-    THEIRS: (THEIRS, *ELECTED, *LEADER),
-    BEHIND: (BEHIND, *ELECTED, *LEADER),
+    HAD: (HAD, LATER, *AHEAD, "acked_is_sent", *LEADER, "an_epoch_begins_where_it_begins", *RECORDS, *RISE),
+    VOTED: (VOTED, HAD, LATER, *AHEAD, "votes_are_for_who_stood", *ALONE, RECORDS[0], *RISE),
+    LATER: ELECTED,
+    THEIRS: (THEIRS, *ELECTED),
+    BEHIND: (BEHIND, *ELECTED),
     "leaders_have_what_is_committed": (
         *("leaders_have_what_is_committed", "committed_is_not_lost", "a_majority_has_what_is_committed"),
         *("lost_without_a_majority", LATER, VOTED, THEIRS, BEHIND, *BEGUN, *LEADER),
@@ -268,5 +270,10 @@ PROOFS = [
         explored_at=AT,
         begins_with=MATCH | FOLLOW,
     ),
-    Proof(of(Completeness, "leaders_have_what_is_committed"), explored_at=AT, begins_with=MATCH | COMPLETE),
+    Proof(
+        of(Completeness, "leaders_have_what_is_committed"),
+        timeout_s=30,
+        explored_at=AT,
+        begins_with=MATCH | COMPLETE,
+    ),
 ]

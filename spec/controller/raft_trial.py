@@ -19,10 +19,14 @@ def _stands(state: Replica) -> bool:
 
 
 def _epochs(state: Replica) -> Sequence[int]:
-    """Mostly its own, so that roles last; of who stands mostly an earlier one, so that leaders are elected by others."""
-    earlier = max(0, state.epoch - 1)
-    own = 16 if state.role == "leader" else 3
-    return [*([state.epoch] * own), *([earlier] * (12 if _stands(state) else 1)), state.epoch + 1]
+    """Mostly its own, so that roles last."""
+    own = 40 if state.role == "leader" or _stands(state) else 3
+    return [*([state.epoch] * own), state.epoch + 1, max(0, state.epoch - 1)]
+
+
+def _epochs_of_leaders(state: Replica) -> Sequence[int]:
+    """Of who stands mostly an earlier one, so that it is elected."""
+    return [*_epochs(state), *([max(0, state.epoch - 1)] * (60 if _stands(state) else 0))]
 
 
 def _ends(state: Replica) -> Sequence[int]:
@@ -57,6 +61,7 @@ def _answers(state: Replica) -> Sequence[FetchAnswer]:
         good._replace(high=end + 1, records=(Record(epoch, "v"), Record(epoch))),
         good._replace(high=end, records=(Record(epoch, f"w{end}"),)),
         good._replace(records=(Record(epoch, voters=(0, 1, 2, 3) if state.dynamic else None),), high=end),
+        good._replace(records=(Record(epoch, voters=(1, 2, 3) if state.dynamic else None),), high=end),
         good._replace(records=(Record(epoch, "p"), Record(epoch, "q")), high=None),
         good._replace(records=(Record(epoch, "x"), Record(epoch, "y", joined=True)), high=end + 2),
         good._replace(diverging=SnapshotId(max(state.high or 0, end - 1), state.last_epoch)),
@@ -79,9 +84,11 @@ def _voters_of_answers(state: Replica) -> Sequence[int]:
 
 
 machine.candidates |= {
-    "init:voters": lambda state: [(0, 1, 2), (0, 1, 2, 3), (0, 1), (0,)],
+    "init:voters": lambda state: [(0, 1, 2), (0, 1, 2, 3), (0, 1), (0, 1), (0,)],
     "init:dynamic": lambda state: [True, True, False],
     "epoch": _epochs,
+    "beginQuorumEpoch:epoch": _epochs_of_leaders,
+    "endQuorumEpoch:epoch": _epochs_of_leaders,
     "candidate": _others,
     "last_epoch": _last_epochs,
     "last_offset": _ends,
@@ -97,7 +104,7 @@ machine.candidates |= {
     "replica": lambda state: [*_others(state), 3, 3],
     "fetch:epoch": lambda state: [*([state.epoch] * 12), state.epoch + 1, max(0, state.epoch - 1)],
     "offset": _ends,
-    "fetch:offset": lambda state: [*([state.end] * 12), *_ends(state)],
+    "fetch:offset": lambda state: [*([state.end] * 12), *([state.begun or 0] * 3), *_ends(state)],
     "fetch:last_epoch": lambda state: [*([state.last_epoch] * 12), *_last_epochs(state)],
     "answer": lambda state: encode(_answers(state)),
     "fetchSnapshotResponse:voters": lambda state: [(0, 1, 2), (0, 1, 3), (1, 2)],
