@@ -422,7 +422,7 @@ def _spec(name: str, clauses: str, what: str, change: Callable[[Storage, Step[St
     def faulty(state: Storage, **arguments: Any) -> Any:
         return change(state, body(state, **arguments), arguments)
 
-    return of_spec(f"{name} (spec)", clauses, what, lambda: with_fault(spec.machine, "format", faulty))
+    return of_spec(name, clauses, what, lambda: with_fault(spec.machine, "format", faulty))
 
 
 def _moved(before: Storage, step: Step[Storage, Outcome], of: Any) -> Any:
@@ -447,9 +447,9 @@ def _one_left(before: Storage, step: Step[Storage, Outcome], of: Any) -> Any:
 
 
 SPEC = [
-    _spec("something is written", "BST-16", "though format is refused", _moved),
-    _spec("what cannot be read is written over", "BST-4", "", _failed_too),
-    _spec("one is left out", "BST-1", "the last directory gets no meta.properties", _one_left),
+    _spec("something is written (spec)", "BST-16", "though format is refused", _moved),
+    _spec("what cannot be read is written over (spec)", "BST-4", "", _failed_too),
+    _spec("one is left out (spec)", "BST-1", "the last directory gets no meta.properties", _one_left),
 ]
 
 

@@ -393,10 +393,10 @@ MUTANTS = [
     of_impl("keeps what is aborted", "IMG-13", "an abort is an end", of(KeepsWhatIsAborted)),
     of_impl("in order", "IMG-13", "changes are taken back in their order", of(TakesBackInOrder)),
     of_impl("drops what is ended", "IMG-13", "an end is an abort", of(DropsWhatIsEnded)),
-    *(
-        of_impl(f"not {c}", c, "the invariant is not looked at", patched(breaches_of=_but(c)))
-        for c in impl.PARTITION_CLAUSES
-    ),
+    of_impl("not IMG-14", "IMG-14", "the invariant is not looked at", patched(breaches_of=_but("IMG-14"))),
+    of_impl("not IMG-15", "IMG-15", "the invariant is not looked at", patched(breaches_of=_but("IMG-15"))),
+    of_impl("not IMG-16", "IMG-16", "the invariant is not looked at", patched(breaches_of=_but("IMG-16"))),
+    of_impl("not IMG-17", "IMG-17", "the invariant is not looked at", patched(breaches_of=_but("IMG-17"))),
     of_impl("partitions alone", "IMG-17", "a fenced broker's partitions are not looked at", of(LooksAtPartitionsAlone)),
     of_impl("old leaders", "IMG-17", "the index keeps a partition with its old leader", of(ForgetsTheIndex)),
     of_impl("stays broken", "IMG-14 IMG-15 IMG-16 IMG-17", "what was broken stays so", of(StaysBroken)),

@@ -334,7 +334,7 @@ def _spec(name: str, clauses: str, what: str, operation: str, change: Callable[.
     def faulty(state: ProducerIds, **arguments: Any) -> Any:
         return change(state, body(state, **arguments), **arguments)
 
-    return of_spec(f"{name} (spec)", clauses, what, lambda: with_fault(spec.machine, operation, faulty))
+    return of_spec(name, clauses, what, lambda: with_fault(spec.machine, operation, faulty))
 
 
 def _given_to_all(before: ProducerIds, step: Step[ProducerIds, Allocation], **of: Any) -> Step[ProducerIds, Allocation]:
@@ -376,27 +376,27 @@ def _must_rise(before: ProducerIds, after: ProducerIds | Refused, **of: Any) -> 
 
 
 SPEC = [
-    _spec("for anybody", "PID-2 PID-3", "who asks gets a block", "generateNextProducerId", _given_to_all),
+    _spec("for anybody (spec)", "PID-2 PID-3", "who asks gets a block", "generateNextProducerId", _given_to_all),
     _spec(
-        "one too many",
+        "one too many (spec)",
         "PID-4 PID-5",
         "the block has the next one's first id",
         "generateNextProducerId",
         _of_the_block(lambda a: replace(a, size=a.size + 1)),
     ),
     _spec(
-        "one before",
+        "one before (spec)",
         "PID-13",
         "the block begins with the last one's last id",
         "generateNextProducerId",
         _of_the_block(lambda a: replace(a, first_producer_id=a.first_producer_id - 1, size=a.size + 1)),
     ),
-    _spec("to ask is to get", "PID-6", "the memory moves without a record", "generateNextProducerId", _moved),
-    _spec("full too early", "PID-7", "after three blocks", "generateNextProducerId", _full),
-    _spec("taken all the same", "PID-9", "a record that moves nothing up", "replay", _taken),
-    _spec("up from the first", "PID-10", "the first record has to move it up", "replay", _must_rise),
+    _spec("to ask is to get (spec)", "PID-6", "the memory moves without a record", "generateNextProducerId", _moved),
+    _spec("full too early (spec)", "PID-7", "after three blocks", "generateNextProducerId", _full),
+    _spec("taken all the same (spec)", "PID-9", "a record that moves nothing up", "replay", _taken),
+    _spec("up from the first (spec)", "PID-10", "the first record has to move it up", "replay", _must_rise),
     _spec(
-        "nobody is registered any more",
+        "nobody is registered any more (spec)",
         "PID-8",
         "after a record",
         "replay",
@@ -405,14 +405,14 @@ SPEC = [
         ),
     ),
     _spec(
-        "the block stays",
+        "the block stays (spec)",
         "PID-11",
         "when the rest is put back",
         "revertToSnapshot",
         lambda before, after, **of: replace(after, present=after.present._replace(next=before.next)),
     ),
     _spec(
-        "registrations stay",
+        "registrations stay (spec)",
         "PID-1",
         "when all is reset",
         "reset",
