@@ -306,11 +306,6 @@ def _no_negative_zero(form: Any) -> impl.Write:
     return lambda out, value: put(out, value + 0.0 if isinstance(value, float) else value)
 
 
-def _one_nan(form: Any) -> impl.Write:
-    put = _put_num(form)
-    return lambda out, value: put(out, float("nan") if value != value else value)
-
-
 def _shorter_than_the_longest(data: impl.Input) -> str | None:
     found = _read_string(data)
     if found is not None and len(found) == impl.MOST_STRING_BYTES:
@@ -368,7 +363,6 @@ RARE = [
     of_impl("later versions", "MRC-4", "are read as the highest", patched(_compiled=_as_the_highest)),
     of_impl("negative versions", "MRC-4", "are the highest", patched(_compiled=_negative_as_the_highest)),
     of_impl("no negative zero", "MRC-5", "is written", patched(_put_number=_no_negative_zero)),
-    of_impl("one that is no number", "MRC-5", "is written for all", patched(_put_number=_one_nan)),
     of_impl("shorter strings", "MRC-6", "than can be are read", patched(_read_string=_shorter_than_the_longest)),
     of_impl("cut strings", "MRC-15", "are written of those that are too long", patched(_put_string=_fits)),
     of_impl("modified UTF-8", "MRC-6", "0 may have two bytes", patched(java_text=_zero_of_java)),
