@@ -10,7 +10,7 @@ from kafkaspec.impl.controller.raft_driver import Driver
 from kafkaspec.language import LoadedModel, action, define, load, majority, require
 from kafkaspec.models.controller import raft as model
 from kafkaspec.models.controller.raft import E, Entry, L, Length, Part, Role, Voter
-from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.raft_replica import Replica
 from kafkaspec.spec.controller import raft as spec
 
@@ -707,3 +707,191 @@ MUTANTS = [
         _changes_before_its_epoch,
     ),
 ]
+
+
+# ---- what shows rarely
+class HomelessVotes(impl.Replica):
+    """Whoever does not know where its leader is takes it for none."""
+
+    def grants(self, candidate: int, up_to_date: bool, pre_vote: bool) -> bool:
+        if (
+            not pre_vote
+            and self.is_homeless
+            and self.voted is None
+            and self.role in (impl.UNATTACHED, impl.PROSPECTIVE)
+        ):
+            return up_to_date
+        return super().grants(candidate, up_to_date, pre_vote)
+
+
+class HomelessFollows(impl.Replica):
+    """When it gives up, the leader of which it does not know where it is."""
+
+    def give_up(self) -> None:
+        self.is_homeless = False
+        super().give_up()
+
+
+class RestartsWithoutItsVote(impl.Replica):
+    """A candidate that starts again does not count its own vote."""
+
+    def restart(self) -> None:
+        super().restart()
+        if self.role == impl.CANDIDATE:
+            self.answers.clear()
+
+
+class RestartsWithItsHistory(impl.Replica):
+    """The voters are as old as before, though there is a later snapshot."""
+
+    def restart(self) -> None:
+        before = self.log.history[0]
+        super().restart()
+        self.log.history[0] = before
+
+
+class OneSnapshot(impl.Replica):
+    """A new one takes the place of all but the first."""
+
+    def create_snapshot(self, offset: int, epoch: int) -> bool:
+        made = super().create_snapshot(offset, epoch)
+        if made:
+            del self.log.snapshots[1:-1]
+        return made
+
+
+class CleansInOrder(impl.Replica):
+    """What is before the second snapshot, not the last."""
+
+    def clean(self) -> None:
+        later = self.log.snapshots[2:]
+        del self.log.snapshots[2:]
+        super().clean()
+        self.log.snapshots += later
+
+
+class RecordsAreCounted(impl.Replica):
+    """Not batches, of those that may wait."""
+
+    def prepare_append(self, epoch: int, values: Sequence[str]) -> int:
+        if self.role == impl.LEADER and values and epoch == self.epoch and len(self.prepared) >= impl.MAX_BATCHES:
+            raise impl.TooManyBatchesError
+        return super().prepare_append(epoch, values)
+
+
+class ChangesBeforeWhatIsPrepared(impl.Replica):
+    """The record of a change comes before what waits."""
+
+    def change(self, voters: Sequence[int]) -> str:
+        prepared, self.prepared = self.prepared, []
+        done = super().change(voters)
+        if self.role == impl.LEADER:
+            self.prepared = prepared
+        return done
+
+
+class PreparedChangesAreNone(impl.Replica):
+    """A change that waits is none yet."""
+
+    def refuses_change(self) -> str | None:
+        prepared, self.prepared = self.prepared, []
+        try:
+            return super().refuses_change()
+        finally:
+            self.prepared = prepared
+
+
+class EndsBeforeItsSnapshot(impl.Log):
+    """Where an epoch ends is looked up in the log alone."""
+
+    def end_of(self, epoch: int) -> impl.Position:
+        snapshots, first = self.snapshots, self.last_epoch
+        if self.epochs and epoch <= first:
+            self.snapshots = []
+        try:
+            return super().end_of(epoch)
+        finally:
+            self.snapshots = snapshots
+
+
+class CaughtUpAtTheEnd(impl.Replica):
+    """Who has what there was at its last fetch has not caught up."""
+
+    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> impl.FetchReply:
+        self.ends_seen, seen = {}, self.ends_seen
+        answer = super().fetch(replica, epoch, offset, last_epoch)
+        if self.role == impl.LEADER:
+            self.ends_seen = seen | self.ends_seen
+        return answer
+
+
+class LeavesWhenItIsWritten(impl.Replica):
+    """A leader that removes itself does not wait until that is committed."""
+
+    def change(self, voters: Sequence[int]) -> str:
+        done = super().change(voters)
+        if self.role == impl.LEADER and not self.prepared and self.local not in voters:
+            self.retire()
+        return done
+
+
+class LeadsWithoutAVoice(impl.Replica):
+    """A leader that has removed itself leads on, when that is committed."""
+
+    is_leaving = False
+
+    def raise_high(self) -> None:
+        self.is_leaving = True
+        super().raise_high()
+        self.is_leaving = False
+
+    def retire(self) -> None:
+        if not self.is_leaving:
+            super().retire()
+
+
+class CutsEpoch0ByItsOwn(impl.Log):
+    """Where its own epochs say, though the leader has nothing of them."""
+
+    def cut(self, diverging: impl.Position) -> int:
+        return self.end_of(0).offset if diverging.epoch == 0 else super().cut(diverging)
+
+
+class NobodyWaitsForNothing(impl.Replica):
+    """The others wait a millisecond at least."""
+
+    def election_backoff_ms(self, successors: Sequence[int], max_ms: int) -> int:
+        waits = super().election_backoff_ms(successors, max_ms)
+        return waits or int(bool(successors) and successors[0] != self.local)
+
+
+class DropsEveryVoter(impl.Log):
+    """Of a log that a snapshot shortens, those that the last dropped record named."""
+
+    def drop(self, at: impl.Position) -> None:
+        before = self.history[0]
+        super().drop(at)
+        self.history[0] = before
+
+
+RARE: list[Mutant] = [
+    of_impl("votes without a home", "RFT-4", "though a leader is known", _of(HomelessVotes)),
+    of_impl("follows without a home", "RFT-8", "a leader that it does not find", _of(HomelessFollows)),
+    of_impl("restarts without its vote", "RFT-39", "for itself", _of(RestartsWithoutItsVote)),
+    of_impl("restarts with its history", "RFT-39 RFT-29", "of voters", _of(RestartsWithItsHistory)),
+    of_impl("one snapshot", "RFT-23", "beside the first", _of(OneSnapshot)),
+    of_impl("cleans in order", "RFT-23", "up to the second snapshot", _of(CleansInOrder)),
+    of_impl("counts records", "RFT-26", "not batches", _of(RecordsAreCounted)),
+    of_impl("changes before what waits", "RFT-26 RFT-30", "to be appended", _of(ChangesBeforeWhatIsPrepared)),
+    of_impl("prepared changes are none", "RFT-30", "and another is taken", _of(PreparedChangesAreNone)),
+    of_impl("ends before its snapshot", "RFT-15", "as the log alone says", _log(EndsBeforeItsSnapshot)),
+    of_impl("caught up at the end", "RFT-32", "alone, not where it was", _of(CaughtUpAtTheEnd)),
+    of_impl("leaves when it is written", "RFT-33", "that it is no voter", _of(LeavesWhenItIsWritten)),
+    of_impl("leads without a voice", "RFT-33", "for good", _of(LeadsWithoutAVoice)),
+    of_impl("cuts epoch 0 by its own", "RFT-16", "epochs", _log(CutsEpoch0ByItsOwn)),
+    of_impl("nobody waits for nothing", "RFT-34", "also where the longest wait is 0", _of(NobodyWaitsForNothing)),
+    of_impl("drops every voter", "RFT-29 RFT-23", "that a dropped record named", _log(DropsEveryVoter)),
+]
+"""Those that show with several snapshots, after a restart, or while a change of the voters waits."""
+
+MUTANTS += RARE
