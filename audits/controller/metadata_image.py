@@ -398,7 +398,6 @@ def told(d: ImageDifference) -> str:
     return f"{d.what} {key} is {d.theirs} where the log has {d.ours}"
 
 
-@states("IMG-21")
 def compared(
     log: Log, snapshot: SnapshotFile, loaded: LoadedSnapshot, ours: MetadataImage, where: str
 ) -> Iterator[Finding]:
@@ -601,6 +600,7 @@ class MetadataImageCheck(LogCheck):
         return f"{name} is led by {p.leader}, which {how}", "another leader, or none"
 
     # ---- snapshots
+    @states("IMG-21")
     def _snapshot(self, offset: int) -> Iterator[Finding]:
         """The snapshots that end at this offset."""
         self.reached.add(offset)

@@ -169,9 +169,9 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
             for _ in range(2 * led):
                 yield made("UnregisterBrokerRecord", brokerId=int(id), brokerEpoch=broker.epoch)
                 yield made("FenceBrokerRecord", id=int(id), epoch=broker.epoch)
-    for id in (1, 2):
-        for _ in range(8 * (str(id) not in of.brokers)):
-            yield made("RegisterBrokerRecord", brokerId=id, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
+    for new in (1, 2):
+        for _ in range(8 * (str(new) not in of.brokers)):
+            yield made("RegisterBrokerRecord", brokerId=new, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
     for n, id in enumerate(IDS):
         for _ in range(6 * (id not in of.topics)):
             yield made("TopicRecord", name=f"t{n}", topicId=id)
