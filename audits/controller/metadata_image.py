@@ -32,6 +32,7 @@ from kafkaspec.impl.controller.metadata_image import (
     MetadataImage,
     ReplayError,
     differences,
+    entity_of,
     highest_version,
     levels_of,
 )
@@ -141,7 +142,11 @@ class RecordReader:
         self._allowed: dict[int, int] = {}
         self._allowed_at: int | None = None
         self._named: set[tuple[str, Any]] = set()
-        """of what it was told that it is not there"""
+        """of what it was told that it is not there, or not allowed"""
+        self._unread: Finding | None = None
+        """of the first of several records, one behind the other, that nobody reads"""
+        self._more = 0
+        """how many stand behind it"""
 
     def found(self, severity: Severity, clause: str, place: RecordPlace, message: str, **more: Any) -> Finding:
         return self.log.finding(
@@ -192,6 +197,21 @@ class RecordReader:
         self.wrong = True
         return self._forbidden(self.place(file, batch, r, DATA[type].name), type, version)
 
+    def unread(self, found: Finding) -> Iterator[Finding]:
+        """A record that nobody reads. It is told with those behind it."""
+        if self._unread is not None and self._unread.clause == found.clause:
+            self._more += 1
+        else:
+            yield from self.held()
+            self._unread = found
+
+    def held(self) -> Iterator[Finding]:
+        """What there was that nobody reads: the first record, and how many more."""
+        if self._unread is not None:
+            more = f"; and {self._more:,} more behind it" if self._more else ""
+            yield replace(self._unread, message=self._unread.message + more)
+        self._unread, self._more = None, 0
+
     def allowed(self, type: int) -> int:
         """The highest version that the type has now."""
         level = self.image.features.get(METADATA_VERSION)
@@ -222,7 +242,9 @@ class RecordReader:
             self.image.replay(type, fields, batch.base + r.delta)
         except ReplayError as e:
             wrong = self._refused(self.place(file, batch, r, DATA[type].name), fields, e)
-        if forbidden:
+        about = DATA[type].name, (version, self._allowed_at)
+        if forbidden and about not in self._named:
+            self._named.add(about)
             return (self._forbidden(self.place(file, batch, r, DATA[type].name), type, version), *wrong)
         return wrong
 
@@ -236,7 +258,7 @@ class RecordReader:
             yield self.found(
                 Severity.UNCHECKED, "IMG-8", place,
                 f"{place.name}: {e}; of a newer Kafka, or none of Kafka's"
-                + ("; the log is not read on" if self.newer else ""),
+                + ("; the file is not read on" if self.newer else ""),
                 recovery="Kafka 4.3.0 stops at the record",
             )  # fmt: skip
             return
@@ -269,7 +291,7 @@ def subject(record: codec.ParsedRecord, image: MetadataImage) -> tuple[str, Any]
         case 4:
             return "configuration", (f["resourceType"], f["resourceName"], f["name"])
         case 14:
-            return "client quota", (*sorted((e["entityType"], e["entityName"]) for e in f["entity"]), f["key"])
+            return "client quota", (*entity_of(f), f["key"])
         case 15:
             return "producer id", "next"
         case 18:
@@ -322,6 +344,7 @@ def load(log: Log, snapshot: SnapshotFile) -> LoadedSnapshot:
             kinds.append(_take_of_snapshot(reader, snapshot.file, batch, r, out))
             if reader.newer:
                 return out
+    out.findings += reader.held()
     if not odd and kinds[:1] != [SNAPSHOT_HEADER]:
         odd.append((0, "no header at its beginning", "a control record, SnapshotHeaderRecord"))
     if not odd and kinds[-1:] != [SNAPSHOT_FOOTER]:
@@ -347,15 +370,15 @@ def _take_of_snapshot(
     if batch.control:
         control = reader.control(file, batch, r)
         if isinstance(control, Finding):
-            out.findings.append(control)
+            out.findings += reader.unread(control)
             return DATA_RECORD
         out.end = reader.place(file, batch, r, control.name)
         return control.type
     read = reader.data(file, batch, r)
     if isinstance(read, Finding):
-        out.findings.append(read)
+        out.findings += reader.unread(read)
     else:
-        out.findings += reader.take(file, batch, r, read)
+        out.findings += (*reader.held(), *reader.take(file, batch, r, read))
         out.places[subject(read, reader.image)] = reader.place(file, batch, r, DATA[read.type].name)
     return DATA_RECORD
 
@@ -471,13 +494,14 @@ class MetadataImageCheck(LogCheck):
             if batch.control:
                 control = reader.control(file, batch, r)
                 if isinstance(control, Finding):
-                    yield control
+                    yield from reader.unread(control)
                 continue
             read = reader.data(file, batch, r)
             if isinstance(read, Finding):
-                yield read
+                yield from reader.unread(read)
                 self._lose()
                 continue
+            yield from reader.held()
             reader.counts[read.type] += 1
             if not self.known:
                 continue
@@ -545,8 +569,10 @@ class MetadataImageCheck(LogCheck):
         p = self.reader.image.topics[key.topic_id].partitions[key.partition]
         found: list[tuple[int, int, RecordPlace]] = []
         for n, r in enumerate(batch.records()):
-            assert r.value is not None
-            type, _, f = codec.parse(r.value)
+            try:
+                type, _, f = codec.parse(r.value or b"")
+            except codec.Unreadable:  # it stands before a snapshot's end, behind which the state is known
+                continue
             if type in (PARTITION, CHANGE):
                 names = 2 * ((f["topicId"], f["partitionId"]) == key[1:])
             else:
@@ -601,6 +627,7 @@ class MetadataImageCheck(LogCheck):
 
     def end(self) -> Iterator[Finding]:
         """The snapshot at the log's end, those that the log does not reach, and the file quorum-state."""
+        yield from self.reader.held()
         if self.reader.newer:
             return
         if self.next == self.due:

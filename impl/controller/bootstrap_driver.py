@@ -97,7 +97,8 @@ class Driver(ByName):
         return spec.Properties(p.version, p.cluster_id, p.node_id, id)
 
     def _named(self, id: str) -> str:
-        return id if id in self.said else f"{spec.MADE}{id}"
+        """An id that was drawn by a number, if it is one that may be drawn."""
+        return id if id in self.said or id.startswith("-") else f"{spec.MADE}{id}"
 
     def _record(self, record: records.Record) -> spec.Level | requests.Credential:
         f = record.fields

@@ -125,7 +125,7 @@ def merged(before: Partition, f: Fields) -> Partition:
     """A partition after a change of it. [IMG-3]"""
     replicas = before.replicas if f["replicas"] is None else f["replicas"]
     directories = before.directories if f["directories"] is None else f["directories"]
-    if f["directories"] is not None or len(directories) != len(replicas):
+    if len(directories) != len(replicas):
         directories = directories_of(directories, len(replicas))
         if len(directories) != len(replicas):
             raise ReplayError(
@@ -169,6 +169,11 @@ def breaches_of(p: Partition, brokers: Mapping[int, Broker]) -> Iterator[str]:
             yield "IMG-17"
     if elr and not set(elr).isdisjoint(isr):
         yield "IMG-16"
+
+
+def entity_of(f: Fields) -> tuple[tuple[str, str | None], ...]:
+    """The parts of a client quota's entity, sorted; of two of one type the last. [IMG-11]"""
+    return tuple(sorted({e["entityType"]: e["entityName"] for e in f["entity"]}.items()))
 
 
 def levels_of(feature: str) -> Range:
@@ -440,8 +445,7 @@ class MetadataImage:
 
     def _client_quota(self, f: Fields, offset: int) -> None:
         """[IMG-11]"""
-        entity = tuple(sorted((e["entityType"], e["entityName"]) for e in f["entity"]))
-        self._entry(self.quotas, entity, f["key"], None if f["remove"] else f["value"])
+        self._entry(self.quotas, entity_of(f), f["key"], None if f["remove"] else f["value"])
 
     def _entry(self, of: dict[Any, dict[str, Any]], key: Any, name: str, value: Any) -> None:
         """An entry of one of several dictionaries, of which none is empty. None: it goes."""
@@ -557,21 +561,21 @@ class ImagePart(NamedTuple):
 def parts(image: MetadataImage) -> Iterator[ImagePart]:
     """The whole state, part by part. What a snapshot cannot have is left out. [IMG-21]"""
     level = image.metadata_version or VERSIONS[-1].level
-    kept = _kept(level >= DIRECTORIES, image.features.get(ELR_VERSION, 0) > 0)
+    named = level >= DIRECTORIES
+    kept = _kept(named, bool(image.features.get(ELR_VERSION)))
     yield ImagePart("topic", {t.name: t.id for t in image.topics.values()})
     yield ImagePart(
         "partition", {f"{t.name}-{n}": kept(p) for t in image.topics.values() for n, p in t.partitions.items()}
     )
-    brokers = (
-        image.brokers if level >= DIRECTORIES else {k: b._replace(directories=[]) for k, b in image.brokers.items()}
-    )
+    brokers = image.brokers if named else {k: b._replace(directories=[]) for k, b in image.brokers.items()}
     yield ImagePart("broker", brokers)
     controllers = image.controllers if level >= CONTROLLERS else {}
     yield ImagePart("controller", {k: _ordered(v) for k, v in controllers.items()})
     yield ImagePart("feature", image.features)
     yield ImagePart("configuration", {(*k, name): v for k, of in image.configs.items() for name, v in of.items()})
     yield ImagePart("client quota", {(*k, name): v for k, of in image.quotas.items() for name, v in of.items()})
-    yield ImagePart("producer id", {} if image.next_producer_id is None else {"next": image.next_producer_id})
+    next_id = -1 if image.next_producer_id is None else image.next_producer_id
+    yield ImagePart("producer id", {"next": next_id} if next_id >= 0 else {})
     yield ImagePart("ACL", image.acls)
     yield ImagePart("SCRAM credential", image.scram)
     yield ImagePart("delegation token", image.tokens)

@@ -50,7 +50,7 @@ class Driver(ByName):
                     for name, value in of.items()
                 },
                 quotas={
-                    ",".join(f"{t}={n}" for t, n in entity) + f"/{key}": value
+                    spec.quota_key(entity, key): value
                     for entity, of in image.quotas.items()
                     for key, value in of.items()
                 },

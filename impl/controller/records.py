@@ -123,6 +123,9 @@ def default(f: FieldSchema) -> Any:
 
 
 # ---- Kafka's JSON ----------------------------------------------------------------------------------------------------
+INFINITE: Final = {math.inf: "Infinity", -math.inf: "-Infinity"}
+
+
 def _shown(fields: Mapping[str, Any], schema: tuple[FieldSchema, ...], version: int) -> dict[str, Any]:
     return {
         f.name: _json(f, value, version)
@@ -143,7 +146,7 @@ def _json_one(f: FieldSchema, value: Any, version: int) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return INFINITE.get(value, "NaN")
     return value
 
 
@@ -570,9 +573,9 @@ def parse(value: bytes) -> ParsedRecord:
     """The same as `decode`. What is not as Kafka writes it goes to that one, which says what it is. [MRC-1, MRC-3]"""
     try:
         frame, type, version = value[0], value[1], value[2]
-        if frame != FRAME or version > 127 or type > 127:
+        if frame != FRAME:
             raise _Odd
-        fields, at = _quick(type, version)(value, 3)
+        fields, at = _quick(type, version)(value, 3)  # a byte of a longer number is above every type and version
         if at == len(value):
             return ParsedRecord(type, version, fields)
     except QUICK_FAILURES:

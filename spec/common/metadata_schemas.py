@@ -1,6 +1,6 @@
 """The records of the metadata log, as data: which there are, and which fields each version has.
 
-`metadata_schemas.json` has the facts of Kafka 4.3.0; `targets/kafka/metadata_schemas.py` writes it from Kafka's jars.
+`metadata_facts` has the facts of Kafka 4.3.0; `targets/kafka/metadata_schemas.py` writes it from Kafka's jars.
 Source: common/metadata/*.json and common/message/*.json in the jars of kafka-metadata and kafka-clients, Kafka 4.3.0.
 """
 
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
-FACTS: Final = Path(__file__).with_name("metadata_schemas.json")
+from kafkaspec.spec.common import metadata_facts
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def _messages(of: Sequence[Mapping[str, Any]]) -> dict[int, MessageSchema]:
     return {m["type"]: MessageSchema(m["name"], m["type"], m["highest"], tuple(map(_field, m["fields"]))) for m in of}
 
 
-_FACTS: Final = orjson.loads(FACTS.read_bytes())
+_FACTS: Final = orjson.loads(metadata_facts.JSON)
 RELEASE: Final[str] = _FACTS["release"]
 DATA: Final[Mapping[int, MessageSchema]] = _messages(_FACTS["data"])
 """The records of the metadata log, by API key."""

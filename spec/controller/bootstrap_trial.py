@@ -59,6 +59,7 @@ SCRAM = (
     f" SCRAM-SHA-256=[password=p=q,name=,{SALT},iterations=16384] ",
     'SCRAM-SHA-512=[name=d,name=e,password="a b",salt=,]',
     f"SCRAM-SHA-256=[name=f,saltedpassword=YCE,{SALT}]",
+    f'SCRAM-SHA-256=[name=",password=b,{SALT}]',
 )
 NO_SCRAM = (
     "SCRAM-SHA-256",
@@ -186,6 +187,6 @@ machine.candidates |= {
         [[METADATA, 7], [METADATA, 23]],
         [[METADATA, -5]],
     ),
-    "parseVoters:text": lambda state: (*VOTERS, *NO_VOTERS),
+    "parseVoters:text": lambda state: (*VOTERS, f"1@:9:{IDS[0]}", *NO_VOTERS),
     "parseScram:text": lambda state: (*SCRAM, *NO_SCRAM),
 }

@@ -11,7 +11,8 @@ of the controller, MetadataDelta, PartitionRegistration and MetadataVersion, Kaf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -352,7 +353,8 @@ def producer_ids(now: Contents, f: Fields, offset: int) -> Contents | Refused:
 
 
 def config_key(type: int, resource: str, name: str) -> str:
-    return f"{type}/{resource}/{name}"
+    """The resource in JSON: its name may be any text."""
+    return f"{type}/{json.dumps(resource, ensure_ascii=False)}/{name}"
 
 
 @states(without=ONE_CALL)
@@ -363,15 +365,18 @@ def config(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     return replace(now, configs=with_entry(now.configs, key, f["value"]))
 
 
-def entity_of(f: Fields) -> str:
-    return ",".join(sorted(f"{e['entityType']}={e['entityName']}" for e in f["entity"]))
+def quota_key(entity: Iterable[tuple[str, str | None]], key: str) -> str:
+    """The entity in JSON: a name may be any text, and null is another one."""
+    return f"{json.dumps(dict(entity), ensure_ascii=False)}/{key}"
 
 
 @states(without=ONE_CALL)
 def client_quota(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     """IMG-11: A client quota's record sets the entity's quota of that key, or takes it away if it says so; in which
-    order the entity's parts stand says nothing. [ClientQuotaControlManager, Kafka 4.3.0]"""
-    key = f"{entity_of(f)}/{f['key']}"
+    order the entity's parts stand says nothing, but that of two of one type the last counts.
+    [ClientQuotaControlManager, Kafka 4.3.0]"""
+    parts = {e["entityType"]: e["entityName"] for e in f["entity"]}
+    key = quota_key(sorted(parts.items()), f["key"])
     return replace(now, quotas=with_entry(now.quotas, key, None if f["remove"] else f["value"]))
 
 

@@ -53,6 +53,19 @@ _REGISTRATION_CHANGES: Final[tuple[dict[str, Any], ...]] = (
 )  # fmt: skip
 
 
+def _of_leaders(state: Image) -> Iterator[MetadataRecord]:
+    """Often: those that lead are fenced, or another one leads."""
+    leaders = set()
+    for topic, t in state.contents.topics.items():
+        for number, p in t.partitions.items():
+            leaders.add(p.leader)
+            yield from [_change(topic, int(number), leader=1 if p.leader == 2 else 2)] * 4
+    for id, b in state.contents.brokers.items():
+        if int(id) in leaders:
+            kind = "UnfenceBrokerRecord" if b.fenced else "FenceBrokerRecord"
+            yield from [made(kind, id=int(id), epoch=b.epoch)] * 8
+
+
 def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
     for id in (1, 2):
         before = state.contents.brokers.get(str(id))
@@ -75,7 +88,7 @@ def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
 def _of_topics(state: Image) -> Iterator[MetadataRecord]:
     for n, id in enumerate(IDS):
         yield made("TopicRecord", name=f"t{n}", topicId=id)
-        configured = any(k.startswith(f"2/t{n}/") for k in state.contents.configs)
+        configured = any(k.startswith(f'2/"t{n}"/') for k in state.contents.configs)
         for _ in range(20 if configured else 1):
             yield made("RemoveTopicRecord", topicId=id)
         yield made("ClearElrRecord", topicName=f"t{n}")
@@ -89,7 +102,8 @@ def _of_topics(state: Image) -> Iterator[MetadataRecord]:
             yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
             yield from _changes(id, number)
     yield made("TopicRecord", name="t0", topicId=IDS[1])
-    yield made("TopicRecord", name="other", topicId=IDS[0])
+    for _ in range(4):
+        yield made("TopicRecord", name="other", topicId=IDS[0])
     yield made("ClearElrRecord", topicName="")
 
 
@@ -105,11 +119,12 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
     now = state.contents.next_producer_id or 0
     for next in (now, now + 1000, now - 1):
         yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=next)
-    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, "")):
+    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, ""), (2, 't0"/x')):
         for value in ("v", "w", None):
             yield made("ConfigRecord", resourceType=type, resourceName=resource, name="k", value=value)
     user, client = {"entityType": "user", "entityName": "u"}, {"entityType": "client-id", "entityName": None}
-    for entity in ([user, client], [client, user], [user]):
+    other, null = {"entityType": "user", "entityName": "None"}, {"entityType": "user", "entityName": None}
+    for entity in ([user, client], [client, user], [user], [other, user], [user, null], [other]):
         for quota in (1.0, 2.0):
             yield made("ClientQuotaRecord", entity=entity, key="k", value=quota, remove=False)
         yield made("ClientQuotaRecord", entity=entity, key="k", value=0.0, remove=True)
@@ -125,16 +140,58 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
     yield made("RegisterControllerRecord", controllerId=3000)
     yield made("NoOpRecord")
     yield made("ZkMigrationStateRecord")
-    for name in ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"):
-        yield made(name)
-        yield made(name)
+    yield from _in_sequence(state)
+
+
+def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
+    """What shows only behind several others is asked for more often where they are there: the end of a transaction and
+    what it takes back, and what concerns several partitions at once."""
+    of, is_open = state.contents, state.transaction is not None
+    for name, times in (
+        ("BeginTransactionRecord", 2 if is_open else 20),
+        ("EndTransactionRecord", 6 if is_open else 2),
+        ("AbortTransactionRecord", 20 if is_open else 2),
+    ):
+        for _ in range(times):
+            yield made(name)
+    if is_open:
+        for _ in range(5):
+            yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=(of.next_producer_id or 0) + 1000)
+    level = 0 if is_open and of.features.get("transaction.version") else 2
+    for _ in range(8):
+        yield made("FeatureLevelRecord", name="transaction.version", featureLevel=level)
+    of_elr = {t.name for t in of.topics.values() for p in t.partitions.values() if p.elr or p.last_known_elr}
+    for _ in range(10 * (len(of_elr) > 1)):
+        yield made("ClearElrRecord", topicName="")
+    for id, broker in of.brokers.items():
+        led = sum(p.leader == int(id) for t in of.topics.values() for p in t.partitions.values())
+        if led and not broker.fenced:
+            for _ in range(2 * led):
+                yield made("UnregisterBrokerRecord", brokerId=int(id), brokerEpoch=broker.epoch)
+                yield made("FenceBrokerRecord", id=int(id), epoch=broker.epoch)
+    for id in (1, 2):
+        for _ in range(8 * (str(id) not in of.brokers)):
+            yield made("RegisterBrokerRecord", brokerId=id, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
+    for n, id in enumerate(IDS):
+        for _ in range(6 * (id not in of.topics)):
+            yield made("TopicRecord", name=f"t{n}", topicId=id)
+    for id, topic in of.topics.items():
+        for n in {0, 1, 2} - {*map(int, topic.partitions)}:
+            for _ in range(4):
+                yield _partition(id, n)
+        for number, p in topic.partitions.items():
+            yield _change(id, int(number), isr=[1], eligibleLeaderReplicas=[2])
+            for _ in range(4 * bool(p.last_known_elr)):
+                yield _change(id, int(number), replicas=[1, 2, 3], directories=list(_DIRECTORIES))
 
 
 _OFFSET: Final = 9
 
 
-def _records(state: Image) -> list[MetadataRecord]:
-    return [*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_others(state)]
+def _records(state: Image) -> list[dict[str, Any]]:
+    """As in a trace."""
+    every = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_leaders(state), *_of_others(state))
+    return [{"type": r.type, "version": r.version, "fields": r.fields} for r in every]
 
 
 machine.candidates |= {

@@ -76,7 +76,7 @@ def _replicated(state: Controller) -> Any:
 
 machine.candidates |= {
     "init:max_records_per_batch": lambda state: [2, 3, 1000, 1],
-    "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS],
+    "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS, TRANSACTIONS - 1],
     "init:elr": lambda state: [False, True],
     "key": lambda state: ["a", "b", "broker 1", VERSION],
     "records": _written,

@@ -21,7 +21,8 @@ from kafkaspec.spec.controller.records import (
     varint_bytes,
 )
 
-_IDS = ("AAAAAAAAAAAAAAAAAAAAAA", "Wz2UP7E_QO2kiOpi3I8jIQ", "_____________________w")
+_IDS = ("AAAAAAAAAAAAAAAAAAAAAA", "Wz2UP7E_QO2kiOpi3I8jIQ", "_____________________w", "EAAAAAAAAAAAAAAAAAAAAA")
+"""The last one begins like 15 bytes with their length."""
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "bool": (False, True),
     "int8": (0, 1, -128, 127, -1),
@@ -122,6 +123,7 @@ _FRAMES = [
     b"\1\x0d\0\0",
     b"\1\x1d\0\0",
     b"\1" + varint_bytes(2**15 - 1) + b"\0\0",
+    b"\1\x14" + varint_bytes(2**15 - 1) + b"\0",
     b"\1" + varint_bytes(2**15) + b"\0\0",
     varint_bytes(2**16 + 1) + b"\x14\0\0",
     varint_bytes(-(2**16) + 1) + b"\x14\0\0",
@@ -186,6 +188,8 @@ _STRINGS = [
     _topic(counted(2**15 - 1, b"\xff" * (2**15 - 1))),
     _topic(counted(2**15 - 1, b"x" * (2**15 - 1))),
     _topic(counted(2**15, b"x" * 2**15)),
+    _topic(counted(43, b"x" * 43)),
+    _topic(counted(8170, b"x" * 8170)),
     _topic(b"\2t", bytes(15)),
     _topic(b"\2t", bytes(16)),
     _topic(b"\2t", version=7),
@@ -206,6 +210,7 @@ _TAGS = [
     _tagged(count=-1),
     frame(20, 0) + b"\1\5" + _NEGATIVE,
     frame(20, 0) + b"\1\5\x09abc",
+    frame(20, 0) + b"\1\5" + varint_bytes(128),
     frame(20, 0) + b"\1" + _NEGATIVE + b"\0",
     frame(20, 0) + b"\1\5" + _LONG,
     _change(b"\0"),
@@ -216,7 +221,7 @@ _TAGS = [
     _change(b"\1\0\6\2\0\0\0\5"),
     _change(b"\1\1\4\xff\xff\xff\xfe"),
     _change(b"\1\1\4\0\0\0\7"),
-    _change(b"\2\1\4\0\0\0\7\1\4\0\0\0\x08"),
+    _change(b"\2\1\4\0\0\0\7" + b"\1\4\0\0\0\x08"),
     _change(b"\1\6\1\1"),
     _change(b"\1\6\1\1", 1),
     _change(b"\1\6\1\1", 2),
@@ -252,6 +257,7 @@ _OTHERS = [
         for x in (_NAN, _SIGNALLING, b"\x80" + bytes(7), b"\x7f\xf0" + bytes(6), b"\xff\xf0" + bytes(6))
     ),
     frame(14, 0) + b"\0",
+    frame(14, 0) + b"\0\2k" + bytes(9) + b"\0",
     frame(14, 0) + _NEGATIVE,
     frame(14, 0) + b"\2\2t\0\1\6\1x\2k" + bytes(9) + b"\0",
     frame(14, 0) + b"\2\2t\2n\0\2k" + bytes(7),
@@ -261,11 +267,13 @@ _OTHERS = [
     frame(14, 9) + b"\2\2t\0\0\2k" + bytes(9) + b"\0",
     frame(14, 0) + b"\2\2t\0\1\6\3xyz\2k" + bytes(9) + b"\0",
     frame(0, 5) + bytes(29) + b"\1\1\0\1\0\0",
-    frame(0, 5) + bytes(29) + b"\2\1\1\0\0\0\0\0\1\0\1\0\0",
+    frame(0, 5) + bytes(29) + b"\2\1\1\0\0\0" + b"\0\0\1\0\1\0\0",
     frame(0, 4) + bytes(29) + b"\1\1\0\2\x02\1\0\1\0",
     frame(0, -3) + bytes(28) + b"\1\1\0\1\0",
     frame(0, 2) + bytes(29) + b"\1\1\0\1\1\1\0\1\1",
     frame(0, 4) + bytes(29) + b"\3\2a\2b\0\1\0\0\0\2a\2c\0\2\0\0\0\1\0\1\0\0",
+    # an endpoint that reads like all that stands behind it
+    frame(0, 4) + bytes(29) + b"\2\1\1\0\0\2\0\0\1\1\1\2\1\x09\x0d" + bytes(13),
 ]
 
 
@@ -323,6 +331,7 @@ def _control_values() -> Iterator[bytes]:
             b"\1\0",
             _NEGATIVE,
             _LONG,
+            _LONG[:5],
             _LOWEST,
             b"\2\0\0\0\1\0\1\0",
             b"\1\1\1\5" + _NEGATIVE,
@@ -334,12 +343,17 @@ def _control_values() -> Iterator[bytes]:
 CONTROL_VALUES = [*_control_values()]
 
 
+def _in_trace(records: Sequence[MetadataRecord]) -> list[dict[str, Any]]:
+    return [{"type": r.type, "version": r.version, "fields": r.fields} for r in records]
+
+
 def _hex(of: Sequence[bytes | None]) -> list[str | None]:
     """As in a trace."""
     return [None if data is None else data.hex() for data in of]
 
 
 _HEX, _HEX_KEYS, _HEX_CONTROLS = _hex(VALUES), _hex(_KEYS), _hex([None, b"", *CONTROL_VALUES])
+_DATA_IN_TRACE, _CONTROL_IN_TRACE = _in_trace(_DATA_RECORDS), _in_trace(_CONTROL_RECORDS)
 _HEX_HEADERS = [[h.key, h.value.hex()] for h in _HEADERS]
 machine.candidates |= {
     "data.decode:key": lambda state: [None, None, None, None, None, "", "6b"],
@@ -347,8 +361,8 @@ machine.candidates |= {
     "timestamp_delta": lambda state: [0, 0, 0, 0, 0, 1, -1],
     "headers": lambda state: [[], [], [], [], *([h] for h in _HEX_HEADERS), [_HEX_HEADERS[1], _HEX_HEADERS[0]]],
     "data.rewrite:value": lambda state: _HEX,
-    "data.encode:record": lambda state: _DATA_RECORDS,
+    "data.encode:record": lambda state: _DATA_IN_TRACE,
     "control.decode:key": lambda state: _HEX_KEYS,
     "control.decode:value": lambda state: _HEX_CONTROLS,
-    "control.encode:record": lambda state: _CONTROL_RECORDS,
+    "control.encode:record": lambda state: _CONTROL_IN_TRACE,
 }

@@ -1,6 +1,6 @@
-"""Writes spec/common/metadata_schemas.json: what Kafka's released jars say of the records of the metadata log.
+"""Writes spec/common/metadata_facts.py: what Kafka's released jars say of the records of the metadata log.
 
-    python targets/kafka/metadata_schemas.py FOLDER_WITH_JARS 4.3.0 > spec/common/metadata_schemas.json
+    python targets/kafka/metadata_schemas.py FOLDER_WITH_JARS 4.3.0 > spec/common/metadata_facts.py
 
 The jars of kafka-metadata and kafka-clients carry a JSON file for each message. Facts alone are taken over: names,
 numbers, types, versions, tags, defaults. Ranges of versions become [first, last], last null for "and all later ones".
@@ -82,6 +82,19 @@ def schemas(folder: Path, release: str) -> dict[str, Any]:
     return {"release": release, "data": sorted(data, key=lambda m: int(m["type"])), "control": control}
 
 
+MODULE = '''"""What Kafka's released jars say of the records of the metadata log; `targets/kafka/metadata_schemas.py` writes it.
+
+A text of this language, and not a file beside it: the package is also used from within an archive.
+"""
+
+# ruff: noqa: E501
+from typing import Final
+
+JSON: Final = """\\
+%s"""
+'''
+
+
 def text(of: dict[str, Any]) -> str:
     """One line a field, so that a diff shows what a release changed."""
 
@@ -107,4 +120,4 @@ def text(of: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text(schemas(Path(sys.argv[1]), sys.argv[2])))
+    sys.stdout.write(MODULE % text(schemas(Path(sys.argv[1]), sys.argv[2])))

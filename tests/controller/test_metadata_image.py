@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.controller import records as codec
-from kafkaspec.impl.controller.metadata_image import MetadataImage, ReplayError, differences
+from kafkaspec.impl.controller.metadata_image import MetadataImage, ReplayError, differences, parts
 from kafkaspec.impl.controller.metadata_image_driver import Driver
 from kafkaspec.spec.common.metadata_schemas import DATA
 from kafkaspec.spec.controller import metadata_image as spec
@@ -137,7 +138,7 @@ def test_with_a_topic_go_its_partitions_and_configurations() -> None:
         made("ConfigRecord", **config, resourceName="tt"),
     )  # fmt: skip
     assert both.replay(made("RemoveTopicRecord", topicId=ID)) is None
-    assert both.now == spec.Contents(configs={"2/tt/k": "v"})
+    assert both.now == spec.Contents(configs={'2/"tt"/k': "v"})
     assert both.driver.image.led == {1: set()}
 
 
@@ -217,7 +218,7 @@ def test_a_null_takes_a_configuration_away() -> None:
         return made("ConfigRecord", resourceType=2, resourceName="t", name=name, value=value)
 
     both = Both(config("a", "1"), config("b", ""), config("a", None), config("c", None))
-    assert both.now.configs == {"2/t/b": ""}
+    assert both.now.configs == {'2/"t"/b': ""}
     both.replay(config("b", None))
     assert both.driver.image.configs == {}
 
@@ -230,9 +231,13 @@ def test_client_quotas_by_entity_and_key() -> None:
         return made("ClientQuotaRecord", entity=[*entity], key="k", value=value, remove=remove)
 
     both = Both(quota(user, client), quota(client, user, value=2.0), quota(user))
-    assert both.now.quotas == {"client-id=c,user=None/k": 2.0, "user=None/k": 1.0}
+    assert both.now.quotas == {'{"client-id": "c", "user": null}/k': 2.0, '{"user": null}/k': 1.0}
     both.replay(quota(user, client, remove=True))
-    assert both.now.quotas == {"user=None/k": 1.0}
+    assert both.now.quotas == {'{"user": null}/k': 1.0}
+    both.replay(quota({"entityType": "user", "entityName": "None"}, value=3.0))
+    assert len(both.now.quotas) == 2
+    both.replay(quota({"entityType": "user", "entityName": "u"}, user, value=4.0))
+    assert both.now.quotas['{"user": null}/k'] == 4.0
 
 
 @pytest.mark.clause("IMG-12")
@@ -340,6 +345,80 @@ def test_what_a_metadata_version_allows() -> None:
     for name, levels in table.items():
         for level, highest in levels.items():
             assert most(name, level) == highest, (name, level)
+
+
+# ---- two states ------------------------------------------------------------------------------------------------------
+def image_of(*records: MetadataRecord) -> MetadataImage:
+    image = MetadataImage()
+    for n, r in enumerate(records):
+        image.replay(r.type, codec.from_json(r.type, r.version, r.fields).fields, n)
+    return image
+
+
+def feature(name: str, level: int) -> MetadataRecord:
+    return made("FeatureLevelRecord", name=name, featureLevel=level)
+
+
+@pytest.mark.clause("IMG-21")
+@pytest.mark.parametrize("level", [7, 14, 15, 16, 17, 31, None])
+@pytest.mark.parametrize("elr", [False, True])
+def test_a_snapshot_lacks_what_its_metadata_version_has_no_place_for(level: int | None, elr: bool) -> None:
+    whole = partition(directories=[*IDS[:2]], isr=[1], eligibleLeaderReplicas=[2], lastKnownElr=[1])
+    records = [
+        topic(), whole, broker(logDirs=[IDS[0]]), made("RegisterControllerRecord", controllerId=3),
+        *([] if level is None else [feature("metadata.version", level)]),
+        *([feature("eligible.leader.replicas.version", 1)] if elr else []),
+    ]  # fmt: skip
+    of = {part.what: part.content for part in parts(image_of(*records))}
+    p, newest = of["partition"]["t-0"], level is None
+    assert p.directories == ([*IDS[:2]] if newest or (level or 0) >= 17 else [])
+    assert of["broker"][1].directories == ([IDS[0]] if newest or (level or 0) >= 17 else [])
+    assert (p.elr, p.last_known_elr) == (([2], [1]) if elr else ([], []))
+    assert [*of["controller"]] == ([3] if newest or (level or 0) >= 15 else [])
+    assert of["producer id"] == {}
+
+
+def controller(*names: str) -> MetadataRecord:
+    ends = [{"name": n, "host": "h", "port": 1, "securityProtocol": 0} for n in names]
+    known = [{"name": n, "minSupportedVersion": 0, "maxSupportedVersion": 1} for n in names]
+    return made("RegisterControllerRecord", controllerId=3, endPoints=ends, features=known)
+
+
+def config(type: int, resource: str, name: str, value: str) -> MetadataRecord:
+    return made("ConfigRecord", resourceType=type, resourceName=resource, name=name, value=value)
+
+
+def quota(value: float) -> MetadataRecord:
+    return made("ClientQuotaRecord", entity=[{"entityType": "user", "entityName": "u"}], key="k", value=value)
+
+
+@pytest.mark.clause("IMG-21")
+def test_states_differ_in_what_records_say_and_not_in_their_order() -> None:
+    def told(a: Sequence[MetadataRecord], b: Sequence[MetadataRecord]) -> list[str]:
+        found = [d.what for d in differences(image_of(*a), image_of(*b))]
+        assert found == [d.what for d in differences(image_of(*b), image_of(*a))]
+        return found
+
+    assert told([topic("t"), topic("u", IDS[1])], [topic("u", IDS[1]), topic("t")]) == []
+    assert told([topic("t"), topic("u", IDS[1])], [topic("u", IDS[1])]) == ["topic"]
+    assert told([topic("t")], [topic("t", IDS[1])]) == ["topic"]
+    assert told([controller("a", "b")], [controller("b", "a")]) == []
+    assert told([controller("a", "b")], [controller("a", "c")]) == ["controller"]
+    for id, expected in ((7, ["producer id"]), (0, ["producer id"]), (-1, [])):  # PID-12
+        assert told([], [made("ProducerIdsRecord", nextProducerId=id)]) == expected
+    assert told([quota(1.0)], [quota(2.0)]) == ["client quota"]
+
+
+@pytest.mark.clause("IMG-10", "IMG-21")
+@pytest.mark.parametrize(
+    ("type", "name", "lacks"),
+    [(2, "retention.ms", True), (2, "new", False), (4, "new", True), (4, "retention.ms", True), (16, "new", False)],
+)
+def test_a_snapshot_may_lack_configurations_that_its_release_does_not_have(type: int, name: str, lacks: bool) -> None:
+    here, other, there = (image_of(*r) for r in ([config(type, "t", name, "v")], [config(type, "t", name, "w")], []))
+    assert [d.what for d in differences(here, other)] == ["configuration"]
+    for a, b in ((here, there), (there, here)):
+        assert [d.what for d in differences(a, b)] == ["configuration"] * lacks
 
 
 # ---- real logs -------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from kafkaspec.impl.controller.metadata_image import MetadataImage
 from tests.controller.metadata_logs import (
     GONE,
     LogBatch,
+    batches_of,
     broker,
     change,
     changed,
@@ -28,6 +29,8 @@ from tests.controller.metadata_logs import (
     real,
     record_at,
     replayable,
+    snapshot_of,
+    topic,
     written,
 )
 
@@ -146,6 +149,8 @@ EPOCH_1 = image_at(LATE).brokers[1].epoch
 EPOCH_2 = LEADS.brokers[2].epoch
 FENCED = made("BrokerRegistrationChangeRecord", 0, brokerId=2, brokerEpoch=EPOCH_2, fenced=1)
 
+REMOVED = next(r.fields["id"] for _, r in replayable(real()["node-1"]) if r.name == "RemoveAccessControlEntryRecord")
+
 DAMAGE: dict[str, tuple[Edit, str, int]] = {
     "a change of an unknown topic": (in_place(changed(0, GONE, isr=[1])), "IMG-2", LATE),
     "a change of an unknown partition": (in_place(changed(99, CLICKS, isr=[1])), "IMG-2", LATE),
@@ -173,6 +178,7 @@ DAMAGE: dict[str, tuple[Edit, str, int]] = {
     "directories that are fewer than replicas": (in_place(changed(0, CLICKS, directories=[GONE])), "IMG-3", LATE),
     "producer ids that go back": (in_place(next_id(1)), "IMG-9", LATE),
     "an ACL that is not there": (in_place(made("RemoveAccessControlEntryRecord", id=GONE)), "IMG-12", LATE),
+    "an ACL that is removed twice": (in_place(made("RemoveAccessControlEntryRecord", id=REMOVED)), "IMG-12", LATE),
     "a transaction that never ended": (in_place(made("NoOpRecord"), 3), "IMG-20", 1),
     "a transaction that ends and did not begin": (in_place(made("EndTransactionRecord")), "IMG-13", LATE),
     "a transaction within another": (in_place(made("BeginTransactionRecord"), 2), "IMG-13", 2),
@@ -232,6 +238,79 @@ def test_a_wrong_crc_hides_what_follows_until_a_snapshot(tmp_path: Path) -> None
     assert [(f.clause, f.position if f.clause == "BAT-3" else f.offset) for f in findings] == [
         ("BAT-3", at + 17), ("IMG-2", LATE),
     ]  # fmt: skip
+
+
+@pytest.mark.clause("MRC-19")
+def test_of_records_that_nobody_reads_the_first_is_told_and_how_many_more(tmp_path: Path) -> None:
+    bad = b"\x01\x63\0\0"
+
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in (*NO_OPS[-9:-5], *NO_OPS[-2:]):
+            put(batches, offset, bad)
+
+    assert NO_OPS[-9:-5] == [*range(NO_OPS[-9], NO_OPS[-5])]
+    findings = found(tmp_path, edited(edit))
+    assert [(f.clause, f.offset, f.message.partition("; ")[2]) for f in sorted(findings, key=Finding.order)] == [
+        ("MRC-19", NO_OPS[-9], "and 3 more behind it"), ("MRC-19", NO_OPS[-2], "and 1 more behind it"),
+    ]  # fmt: skip
+
+
+@pytest.mark.clause("MRC-19")
+def test_another_topic_s_log_is_one_finding(tmp_path: Path) -> None:
+    rows = LogBatch(0, 0, [(b"key", b"value")] * 300)
+    (finding,) = found(tmp_path, {LOG: rows.encoded()})
+    assert (finding.clause, finding.offset) == ("MRC-19", 0)
+    assert finding.message.endswith("a data record with a key (MRC-16); and 299 more behind it")
+
+
+@pytest.mark.clause("MRC-19", "IMG-22")
+def test_of_a_snapshot_s_records_that_nobody_reads_the_first_is_told(tmp_path: Path) -> None:
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in range(5, 9):
+            put(batches, offset, b"\x01\x63\0\0")
+
+    (finding,) = found(tmp_path, edited(edit, LAST, snapshots=True))
+    assert (finding.clause, finding.offset, Path(finding.file).name) == ("MRC-19", 5, LAST)
+    assert finding.message.endswith("; and 3 more behind it")
+
+
+@pytest.mark.clause("MRC-19", "IMG-14")
+@pytest.mark.parametrize("unread", [b"\x01\x63\0\0", b""])
+def test_a_batch_in_whose_midst_a_snapshot_ends(unread: bytes, tmp_path: Path) -> None:
+    """Its first record is one that nobody reads, and its last one breaks a rule in the state that the snapshot has."""
+    base = [level(30), broker(1, 1), topic(), partition(replicas=[1], isr=[1], directories=[GONE])]
+    log = written(batches_of(base, [unread, changed(isr=[1, 9])]))
+    findings = found(tmp_path, {LOG: log, f"{5:020}-{1:010}.checkpoint": written(snapshot_of(*base))})
+    assert [(f.clause, f.offset) for f in sorted(findings, key=Finding.order)] == [("MRC-19", 4), ("IMG-14", 5)]
+
+
+@pytest.mark.clause("IMG-11", "IMG-21")
+def test_of_an_entity_s_two_parts_of_one_type_the_last_counts(tmp_path: Path) -> None:
+    """ClientQuotaControlManager, Kafka 4.3.0; and one of them may be null."""
+    parts = [{"entityType": "user", "entityName": n} for n in (None, "u", None)]
+
+    def quota(entity: list[Any]) -> bytes:
+        return made("ClientQuotaRecord", entity=entity, key="k", value=1.0, remove=False)
+
+    log = {LOG: written(batches_of(quota(parts)))}
+    name = f"{1:020}-{1:010}.checkpoint"
+    assert found(tmp_path / "a", {**log, name: written(snapshot_of(quota([parts[0]])))}) == []
+    (finding,) = found(tmp_path / "b", {**log, name: written(snapshot_of(quota(parts[:2])))})
+    assert (finding.clause, "client quota" in finding.message) == ("IMG-21", True)
+
+
+@pytest.mark.clause("IMG-19")
+def test_a_version_that_is_not_allowed_is_told_once_for_a_metadata_version(tmp_path: Path) -> None:
+    levels = [o for o, r in replayable(real()["node-1"]) if r.fields.get("name") == "metadata.version"]
+    other = [o for o in NO_OPS if levels[0] < o < levels[1]][:3]
+    assert len(other) == 3
+
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in other:
+            put(batches, offset, made("ClearElrRecord", topicName=""))
+
+    (finding,) = found(tmp_path, edited(edit))
+    assert (finding.clause, finding.offset) == ("IMG-19", other[0])
 
 
 def test_a_torn_tail_is_what_a_crash_leaves(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafkaspec.impl.common.disk import SimulatedDisk
-from kafkaspec.impl.controller import raft
+from kafkaspec.impl.controller import bootstrap, raft
 from kafkaspec.impl.controller.quorum_parts import batches
 from kafkaspec.impl.controller.quorum_parts.clients import MOST_NAMES, Writer
 from kafkaspec.impl.controller.quorum_parts.log import DurableLog
@@ -137,6 +137,18 @@ def test_a_snapshot_is_there_again() -> None:
     assert found.values == values
     assert found.voters == (1, 2, 5)
     assert Record(Kind.SET, "broker 2", 41) in found.records
+
+
+def test_a_snapshot_begins_as_one_of_kafka_s_with_voters_does() -> None:
+    """RecordsSnapshotWriter, Kafka 4.3.0: without the version the voters would say nothing."""
+    data = batches.snapshot({"c1": 7, "c2": 8}, (1, 2, 5), 50, 3)
+    control, said = bootstrap.contents(data)
+    assert [r.name for r in control] == [
+        "SnapshotHeaderRecord", "KRaftVersionRecord", "VotersRecord", "SnapshotFooterRecord",
+    ]  # fmt: skip
+    assert control[1].fields["kRaftVersion"] == 1
+    assert [b.base for b in batches.split(data)] == [0, 3, 5]
+    assert [r.name for r in said] == ["ConfigRecord"] * 2
 
 
 def test_a_quorum_state_is_there_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from kafkaspec.explore.engine import explore
 from kafkaspec.impl.controller.raft_driver import Driver
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
-from kafkaspec.language import load
+from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import raft as model
-from kafkaspec.mutants.matrix import explorer_detector, kill_matrix, lockstep_detector, written
-from kafkaspec.proofs.controller.raft import PROOFS
+from kafkaspec.models.controller.raft import Length, Part, Voter
+from kafkaspec.mutants.matrix import check_detector, explorer_detector, kill_matrix, lockstep_detector, written
+from kafkaspec.proofs.controller.raft import PROOFS, Completeness
+from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.raft_replica import BOOTSTRAP, FetchAnswer, Record, Replica, SnapshotId
 from kafkaspec.spec.controller import raft as spec
@@ -858,12 +861,14 @@ FAULTS = written(find("raft"))
 
 
 def test_some_written_mutants_are_killed() -> None:
-    some_are_killed(find("raft"), FAULTS, 13, (lockstep_detector(6), lockstep_detector()))
+    some_are_killed(find("raft"), FAULTS, 19, (lockstep_detector(6), lockstep_detector()))
 
 
 @pytest.mark.deep
 def test_written_mutants_are_killed() -> None:
+    """What walks do not find, recordings do."""
     rows = kill_matrix(find("raft"), FAULTS, [lockstep_detector(), explorer_detector()])
+    rows = kill_matrix(find("raft"), [row.mutant for row in rows if row.wrong], [check_detector()])
     assert [row.wrong for row in rows if row.wrong] == []
 
 
@@ -897,3 +902,66 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert [f"{o.verdict}: {o.action} keeps {o.claim}" for o in proved.obligations if o.verdict != "proved"] == []
     assert proved.complete
+
+
+class CountsAnyFetch(Completeness):
+    """Also one of a log that is not the leader's."""
+
+    @action("RFT-14", "RFT-17", who="leader")
+    def hear_fetch(s, n: Voter, m: Voter, x: Length) -> None:
+        e = s.epoch[n]
+        s.asks(n, x)
+        require(s.in_charge(m, e), s.acked[e][n] < len(s.log[n]), len(s.log[n]) <= len(s.sent[e]))
+        s.next.acked[e][n] = len(s.log[n])
+
+
+class CountsWhoLeftTheEpoch(Completeness):
+    """A voter that follows a later leader, and has the record still."""
+
+    @action("RFT-14", "RFT-17", who="leader")
+    def hear_fetch(s, n: Voter, m: Voter, x: Length) -> None:
+        e = s.epoch[m]
+        require(s.part[n] == Part.VOTER, s.in_charge(m, e), e <= s.epoch[n], s.ends(e, s.last_epoch(n), x))
+        require(len(s.log[n]) == 0 or (x > 0 and s.sent[e][x - 1] == s.last_epoch(n) and len(s.log[n]) <= x))
+        require(s.acked[e][n] < len(s.log[n]))
+        s.next.acked[e][n] = len(s.log[n])
+
+
+def of_completeness() -> Proof:
+    (proof,) = [p for p in PROOFS if p.loaded.cls is Completeness]
+    return proof
+
+
+def with_action_of(faulty: LoadedModel, name: str) -> LoadedModel:
+    """The model of the proof, one of whose actions is another's."""
+    (other,) = [a for a in faulty.actions if a.name == name]
+    sound = of_completeness().loaded
+    return replace(sound, actions=[other if a.name == name else a for a in sound.actions])
+
+
+def fault(name: str) -> LoadedModel:
+    made: LoadedModel = next(m for m in FAULTS if m.name == name).make()
+    return made
+
+
+@pytest.mark.clause("RFT-4", "RFT-18", "RFT-20")
+@pytest.mark.parametrize(
+    ("faulty", "action", "claim"),
+    [
+        (fault("Logs: any log is voted for"), "vote", "candidates_have_what_their_voters_had"),
+        (fault("Logs: commits what others wrote"), "commit", "leaders_have_what_is_committed"),
+        (fault("Logs: a vote is enough"), "become_leader", "leaders_have_what_is_committed"),
+        (load(CountsAnyFetch), "hear_fetch", "who_had_a_record_has_it"),
+        (load(CountsWhoLeftTheEpoch), "hear_fetch", "lost_without_a_majority"),
+    ],
+    ids=lambda x: x.name if isinstance(x, LoadedModel) else x,
+)
+def test_without_a_rule_leaders_may_lack_what_is_committed(faulty: LoadedModel, action: str, claim: str) -> None:
+    """The proof is refuted."""
+    proof = of_completeness()
+    found = prove(
+        with_action_of(faulty, action),
+        only=lambda a, c: (a, c) == (action, claim),
+        begins_with=proof.begins_with,
+    )
+    assert [o.verdict for o in found.obligations] == ["refuted"]

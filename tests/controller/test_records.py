@@ -62,6 +62,12 @@ def test_recordings_are_accepted(recording: Any) -> None:
     assert unexpected(recording, check_recording(recording, machine)) == ""
 
 
+def test_the_page_says_how_many_kinds_there_are() -> None:
+    page = Path(__file__).parents[2] / "docs" / "controller" / "records.md"
+    assert f"There are {len(DATA)} kinds of data and five control records" in page.read_text("utf-8")
+    assert len(CONTROL) == 5
+
+
 @given(st.sampled_from(trial.VALUES), st.data())
 def test_damaged_bytes_are_read_as_the_spec_reads_them(value: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(value)))
@@ -264,6 +270,18 @@ def told(read: Any, value: bytes) -> Any:
 def test_the_quick_reader_says_what_the_exact_one_says() -> None:
     for value in trial.VALUES:
         assert told(impl.parse, value) == told(impl.decode, value)
+
+
+def test_what_kafka_writes_is_not_left_to_the_exact_reader() -> None:
+    """Each kind in each version, without the tagged fields, and with all of them."""
+    for schema in DATA.values():
+        for version in range(schema.highest + 1):
+            tagged = [f for f in schema.fields if f.tag is not None and version in f.versions]
+            values = {f.name: {"uuid": ID, "string": "x"}.get(f.type, 7) for f in tagged}
+            for more in ({}, {f.name: [values[f.name]] if f.array else values[f.name] for f in tagged}):
+                made = impl.record(schema.name, version, **more)
+                value = impl.encode(made)
+                assert impl._quick(schema.type, version)(value, 3) == (made.fields, len(value))
 
 
 @given(st.binary(min_size=1, max_size=60), st.sampled_from(sorted(DATA)), st.integers(0, 5))

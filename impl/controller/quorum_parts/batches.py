@@ -101,8 +101,13 @@ def _control(entry: raft.Record) -> tuple[bytes, bytes]:
     if entry.voters is not None:
         return _voters(entry.voters)
     if entry.joined:
-        return records.encode_control(records.record("KRaftVersionRecord", kRaftVersion=1))
+        return _kraft_version()
     return records.encode_control(records.record("LeaderChangeMessage"))
+
+
+def _kraft_version() -> tuple[bytes, bytes]:
+    """The version in which voters are said by records."""
+    return records.encode_control(records.record("KRaftVersionRecord", kRaftVersion=1))
 
 
 def _voters(voters: Iterable[int]) -> tuple[bytes, bytes]:
@@ -163,11 +168,12 @@ def snapshot(values: Mapping[str, int], voters: Sequence[int], offset: int, epoc
     """The file of a snapshot: what there is at an offset, sorted, and who votes there."""
     opened = Encoder(0, leader_epoch=epoch, control=True)
     opened.append(0, *records.encode_control(records.record("SnapshotHeaderRecord")))
+    opened.append(0, *_kraft_version())
     opened.append(0, *_voters(voters))
-    content = Encoder(2, leader_epoch=epoch)
+    content = Encoder(3, leader_epoch=epoch)
     for name, value in sorted(values.items()):
         content.append(0, None, _kept(name, value).encode("latin-1"))
-    closed = Encoder(2 + len(values), leader_epoch=epoch, control=True)
+    closed = Encoder(3 + len(values), leader_epoch=epoch, control=True)
     closed.append(0, *records.encode_control(records.record("SnapshotFooterRecord")))
     return opened.finish() + content.finish() + closed.finish()
 

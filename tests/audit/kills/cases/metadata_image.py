@@ -32,6 +32,8 @@ LEVEL, ONE, TWO = level(30), broker(1, 1), broker(2, 2)
 BASE = (LEVEL, ONE, TWO, topic(), partition())
 """Offsets 0 to 4."""
 BEGIN, END, ABORT = (made(f"{x}TransactionRecord") for x in ("Begin", "End", "Abort"))
+UNREAD = b"\1\x63\0\0"
+"""A record of a kind that no release has."""
 QUORUM = b'{"leaderId":1,"leaderEpoch":%d,"votedId":1,"data_version":%d}'
 
 
@@ -174,6 +176,16 @@ def headed_record() -> Case:
     return one(seg(0, *(b.encoded() for b in batches_of(*BASE)), data), name=NAME)
 
 
+def behind_nothing() -> Case:
+    """A snapshot ends behind a record without a value, and the next one breaks a rule."""
+    from kafkaspec.spec.common.record_format import LogRecord, built
+
+    records = [LogRecord(5, 1, None, None), LogRecord(6, 1, None, changed(isr=[1, 9]))]
+    data = encode(built(5, records, leader_epoch=1))
+    kept = files({(6, 1): snapshot_of(*BASE)}, {})
+    return one(seg(0, *(b.encoded() for b in batches_of(*BASE)), data), name=NAME, files=kept)
+
+
 def unread(name: str, to: bytes = b"") -> Case:
     """A snapshot that is gone when it is read."""
     case = log(*BASE, NO_OP, snapshots={(5, 1): snapshot_of(*BASE), (6, 1): snapshot_of(*BASE)})
@@ -246,6 +258,19 @@ CASES: dict[str, Callable[[], Case]] = {
     "unknown brokers of another kind": then(fenced(8, 1), fenced(9, 1), fenced(9, 1)),
     "an unknown kind": then(b"\1\x63\7\0", changed(0, GONE)),
     "another frame": then(b"\2\x14\0\0"),
+    "records that nobody reads": then(UNREAD, UNREAD, [UNREAD, b"\2\x14\0\0"]),
+    "records that nobody reads, and one between": then(UNREAD, UNREAD, NO_OP, UNREAD),
+    "records that nobody reads, of two rules": then(UNREAD, b"\1\3\7", b"\1\3\7", UNREAD),
+    "control records that nobody reads": then(
+        LogBatch(5, 1, [(b"\0\0\0\2", b"\0"), (b"\0\0\0\2", b"\0")], True), NO_OP, UNREAD
+    ),
+    "a batch in whose midst a snapshot ends": then(
+        [UNREAD, changed(isr=[1, 9])], snapshots={(6, 1): snapshot_of(*BASE)}
+    ),
+    "a batch in whose midst a snapshot ends, behind nothing": behind_nothing,
+    "a version above, twice": lambda: log(
+        level(21), topic(), partition(leader=-1), partition(1, leader=-1), level(22), partition(2, leader=-1)
+    ),
     "one byte": then(b"\1"),
     "a record that is cut": then(partition()[:-3], changed(0, GONE), snapshots={(7, 1): snapshot_of(*BASE)}),
     "a record that is cut, and known again": then(
@@ -360,6 +385,11 @@ CASES: dict[str, Callable[[], Case]] = {
         f"a snapshot without the {k}": everything(**{k: b""})
         for k in ("config", "unknown config", "broker config", "feature")
     },
+    "a snapshot with a quota of two users": everything(
+        quota=made("ClientQuotaRecord", key="k", value=1.0, entity=[
+            {"entityType": "user", "entityName": None}, {"entityType": "user", "entityName": "u"},
+        ])
+    ),
     "a snapshot with a quota more": everything(
         more=made("ClientQuotaRecord", entity=[{"entityType": "user", "entityName": None}], key="k", value=1.0)
     ),
@@ -384,6 +414,7 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "a snapshot of a newer metadata.version": snapshot(level(32), changed(0, GONE)),
     "a snapshot of an unknown kind": snapshot(*BASE, b"\1\x63\0\0"),
+    "a snapshot of records that nobody reads": snapshot(UNREAD, UNREAD, *BASE, UNREAD),
     "a snapshot with a wrong control record": shaped(
         snapshot_of(LEVEL)[0], LogBatch(1, 1, [(b"\0\0\0\1", bytes(6))], True), control(2, "SnapshotFooterRecord")
     ),

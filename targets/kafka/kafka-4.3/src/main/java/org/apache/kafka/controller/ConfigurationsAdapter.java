@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.AbstractMap.SimpleImmutableEntry;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -71,8 +72,14 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
                 new ConfigSynonym("log.retention.hours", ConfigSynonym.HOURS_TO_MILLISECONDS))));
     }
 
+    /** All keys that were ever configured in this history. */
+    private final Map<ConfigResource, Set<String>> seen = new HashMap<>();
+    private final Set<Integer> seenBrokers = new TreeSet<>();
+
     @Override
     public void init(JsonNode args) throws Exception {
+        seen.clear();
+        seenBrokers.clear();
         checked = null;
         policed = null;
         missing.clear();
@@ -288,6 +295,8 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
 
     @Override
     public Object observe() {
+        data.forEach((r, configs) -> seen.computeIfAbsent(r, any -> new TreeSet<>()).addAll(configs.keySet()));
+        seenBrokers.addAll(manager.brokersWithConfigs());
         Map<String, Object> out = RegistryCalls.shown(registry, this::view);
         out.put("checked", checked);
         out.put("policed", policed);
@@ -295,16 +304,30 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
         return out;
     }
 
+    /** What there is at an epoch, looked up: a listing of an epoch may lack some of it (TML-D3). */
     private Object view(long epoch) {
         Map<String, Object> found = new TreeMap<>();
-        data.entrySet(epoch).forEach(e -> {
+        for (Map.Entry<ConfigResource, Set<String>> known : seen.entrySet()) {
+            ConfigResource r = known.getKey();
+            TimelineHashMap<String, String> configs = data.get(r, epoch);
+            if (configs == null) {
+                continue;
+            }
             Map<String, String> own = new TreeMap<>();
-            e.getValue().entrySet(epoch).forEach(c -> own.put(c.getKey(), c.getValue()));
-            ConfigResource r = e.getKey();
+            for (String key : known.getValue()) {
+                String value = configs.get(key, epoch);
+                if (value != null) {
+                    own.put(key, value);
+                }
+            }
             found.put(r.type().name() + "\0" + r.name(), List.of(shown(r), own));
-        });
+        }
         Set<Integer> brokers = new TreeSet<>();
-        manager.brokersWithConfigs().iterator(epoch).forEachRemaining(brokers::add);
+        for (Integer id : seenBrokers) {
+            if (manager.brokersWithConfigs().contains(id, epoch)) {
+                brokers.add(id);
+            }
+        }
         return List.of(new ArrayList<>(found.values()), new ArrayList<>(brokers));
     }
 

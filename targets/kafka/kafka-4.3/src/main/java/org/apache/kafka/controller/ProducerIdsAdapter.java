@@ -6,7 +6,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedSet;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import kafkaspec.target.Adapter;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.ProducerIdsRecord;
@@ -38,6 +40,8 @@ public final class ProducerIdsAdapter implements Adapter {
     private TimelineObject<ProducerIdsBlock> next;
     private TimelineLong brokerEpoch;
     private TimelineHashMap<Integer, BrokerRegistration> brokers;
+    /** All brokers that were ever registered in this history. */
+    private final SortedSet<Integer> seen = new TreeSet<>();
     private long offset;
 
     @Override
@@ -54,6 +58,7 @@ public final class ProducerIdsAdapter implements Adapter {
         next = (TimelineObject<ProducerIdsBlock>) part(manager, "nextProducerBlock");
         brokerEpoch = (TimelineLong) part(manager, "brokerEpoch");
         brokers = (TimelineHashMap<Integer, BrokerRegistration>) part(cluster, "brokerRegistrations");
+        seen.clear();
         offset = 0;
         for (JsonNode b : args.path("brokers")) {
             register(b.get(0).intValue(), b.get(1).longValue());
@@ -67,6 +72,7 @@ public final class ProducerIdsAdapter implements Adapter {
     }
 
     private void register(int id, long epoch) {
+        seen.add(id);
         cluster.replay(new RegisterBrokerRecord().setBrokerId(id).setBrokerEpoch(epoch)
             .setIncarnationId(new Uuid(1, epoch)).setFenced(true), offset++);
     }
@@ -167,7 +173,12 @@ public final class ProducerIdsAdapter implements Adapter {
     private List<Object> memory(long epoch) {
         ProducerIdsBlock block = next.get(epoch);
         Map<String, Long> registered = new TreeMap<>();
-        brokers.entrySet(epoch).forEach(b -> registered.put(Integer.toString(b.getKey()), b.getValue().epoch()));
+        for (int id : seen) { // looked up, as the manager does: a listing at an epoch may lack some (TML-D3)
+            BrokerRegistration found = brokers.get(id, epoch);
+            if (found != null) {
+                registered.put(Integer.toString(id), found.epoch());
+            }
+        }
         return List.of(block.firstProducerId(), block.assignedBrokerId(), block.size(), brokerEpoch.get(epoch), registered);
     }
 }

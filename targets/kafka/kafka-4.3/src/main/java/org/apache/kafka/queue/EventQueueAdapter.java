@@ -179,6 +179,26 @@ public final class EventQueueAdapter implements Adapter {
             }
         }
 
+        /**
+         * The clock moves while the handler's thread sleeps or runs an event. A sleep of a few nanoseconds ends by the
+         * machine's clock, and the next one begins with a look at this one: between the two nothing may move.
+         */
+        void advance(long ns) {
+            until(() -> {
+                lock.lock();
+                try {
+                    if (handler.isAlive() && running == null && !lock.hasWaiters(condition)) {
+                        return false;
+                    }
+                    now.addAndGet(ns);
+                    return true;
+                } finally {
+                    lock.unlock();
+                }
+            });
+            queue.wakeup();
+        }
+
         void close(int callers) {
             for (int n = 0; n < callers; n++) {
                 Thread closer = new Thread(() -> {
@@ -320,10 +340,7 @@ public final class EventQueueAdapter implements Adapter {
             case "beginShutdown" -> queue.beginShutdown(args.get("source").asText());
             case "close" -> h.close(args.get("callers").asInt());
             case "wakeup" -> queue.wakeup();
-            case "advance" -> {
-                h.now.addAndGet(args.get("ns").asLong());
-                queue.wakeup();
-            }
+            case "advance" -> h.advance(args.get("ns").asLong());
             case "interrupt" -> h.interrupt(args.get("times").asInt());
             case "finish" -> h.finish(args.get("outcome").asText());
             default -> throw new UnknownOperation(op);

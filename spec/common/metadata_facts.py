@@ -1,3 +1,12 @@
+"""What Kafka's released jars say of the records of the metadata log; `targets/kafka/metadata_schemas.py` writes it.
+
+A text of this language, and not a file beside it: the package is also used from within an archive.
+"""
+
+# ruff: noqa: E501
+from typing import Final
+
+JSON: Final = """\
 {"release": "4.3.0",
 "data": [
   {"name": "RegisterBrokerRecord", "type": 0, "highest": 4, "fields": [
@@ -169,3 +178,4 @@
       {"name": "kRaftVersionFeature", "type": "struct", "versions": [0, null], "structure": "KRaftVersionFeature", "fields": [
         {"name": "minSupportedVersion", "type": "int16", "versions": [0, null], "default": 0},
         {"name": "maxSupportedVersion", "type": "int16", "versions": [0, null], "default": 0}]}]}]}]}
+"""
