@@ -9,7 +9,7 @@ from kafkaspec.impl.controller import raft as impl
 from kafkaspec.impl.controller.raft_driver import Driver
 from kafkaspec.language import LoadedModel, action, define, load, majority, require
 from kafkaspec.models.controller import raft as model
-from kafkaspec.models.controller.raft import E, Entry, L, Length, Part, Role, Voter
+from kafkaspec.models.controller.raft import ONE_AT_A_TIME, OWN_EPOCH_FIRST, E, Entry, L, Length, Part, Role, Voter
 from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.raft_replica import Replica
 from kafkaspec.spec.controller import raft as spec
@@ -606,7 +606,8 @@ def _two_changes_at_a_time() -> LoadedModel:
             v = s.voters(n)
             w = v - {x} if x in v else v | {x}
             require(s.leads[n], len(s.log[n]) < L, len(w) > 0)
-            require(s.high[n] > 0 and s.log[n][s.high[n] - 1].epoch == s.epoch[n])
+            require(not OWN_EPOCH_FIRST or (s.high[n] > 0 and s.log[n][s.high[n] - 1].epoch == s.epoch[n]))
+            require(ONE_AT_A_TIME or s.voters_at(n, s.high[n]) == v)
             s.next.log[n] = s.log[n] + [Entry(epoch=s.epoch[n], voters=w)]
 
     return load(VoterChanges)
@@ -619,7 +620,9 @@ def _changes_before_its_epoch() -> LoadedModel:
             v = s.voters(n)
             w = v - {x} if x in v else v | {x}
             require(s.leads[n], len(s.log[n]) < L, len(w) > 0)
-            require(all(e.voters == v for e in s.log[n][s.high[n] :]), s.voters_at(n, s.high[n]) == v)
+            require(OWN_EPOCH_FIRST or s.high[n] > 0)
+            require(not ONE_AT_A_TIME or all(e.voters == v for e in s.log[n][s.high[n] :]))
+            require(not ONE_AT_A_TIME or s.voters_at(n, s.high[n]) == v)
             s.next.log[n] = s.log[n] + [Entry(epoch=s.epoch[n], voters=w)]
 
     return load(VoterChanges)
