@@ -20,7 +20,7 @@ CORDONED_DIRS: Final = "cordoned.log.dirs"
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
 LENGTH: Final = 0x7FFF
-"""characters of a value"""
+"""of a value, in Java's characters"""
 BLANKS: Final = "".join(map(chr, range(0x21)))
 """what Java trims"""
 CORDONED_SUPPORTED: Final = 30
@@ -168,6 +168,11 @@ def split(text: str) -> list[str]:
     while found and found[-1] == "":
         found.pop()
     return found
+
+
+def units(text: str) -> int:
+    """Java's `length()`: a character above U+FFFF has two."""
+    return len(text) + sum(map("\uffff".__lt__, text))
 
 
 def directories(text: str | None) -> list[str]:
@@ -322,7 +327,7 @@ class ConfigurationControlManager:
     @staticmethod
     def check_length(record: ConfigRecord) -> None:
         """Raises InvalidConfigError. [CFG-6]"""
-        if record.value is not None and len(record.value) > LENGTH:
+        if record.value is not None and units(record.value) > LENGTH:
             raise InvalidConfigError(
                 f"The configuration value cannot be added because it exceeds the maximum value size of {LENGTH} bytes."
             )

@@ -38,16 +38,24 @@ Ranges = Mapping[str, Range]
 
 
 # ---- what this release knows -----------------------------------------------------------------------------------------
+CHANGED: Final = frozenset(
+    {"3.3-IV3", "3.4-IV0", "3.5-IV2", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV2", "4.0-IV1", "4.3-IV0"}
+)
+
+
 class MetadataVersion(NamedTuple):
-    """A metadata.version, and whether it brought another form of metadata."""
+    """A metadata.version."""
 
     level: int
     name: str
-    changed: bool
+
+    @property
+    def changed(self) -> bool:
+        """Whether it brought another form of metadata."""
+        return self.name in CHANGED
 
 
 def _versions() -> Iterator[MetadataVersion]:
-    changed = ["3.3-IV3", "3.4-IV0", "3.5-IV2", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV2", "4.0-IV1", "4.3-IV0"]
     lines = {"3.3": "3", "3.4": "0", "3.5": "012", "3.6": "012", "3.7": "01234", "3.8": "0", "3.9": "0"} | {
         "4.0": "0123",
         "4.1": "01",
@@ -57,7 +65,7 @@ def _versions() -> Iterator[MetadataVersion]:
     }
     names = [f"{line}-IV{n}" for line, numbers in lines.items() for n in numbers]
     for level, name in enumerate(names, start=7):
-        yield MetadataVersion(level, name, name in changed)
+        yield MetadataVersion(level, name)
 
 
 VERSIONS: Final = tuple(_versions())

@@ -181,7 +181,7 @@ class Log:
         del self.entries[: at.offset - self.start]
         keep = bisect_right(self.epochs, at.offset, key=lambda e: e[1])
         last, self.epochs = self.epochs[:keep], self.epochs[keep:]
-        if last and self.entries and (not self.epochs or self.epochs[0][1] > at.offset):
+        if last and self.entries:
             self.epochs.insert(0, (last[-1][0], at.offset))
         while len(self.history) > 1 and self.history[1][0] < at.offset:
             del self.history[0]
@@ -393,8 +393,10 @@ class Replica:
 
     def refuses(self, epoch: int) -> str | None:
         """[RFT-14]"""
-        if epoch != self.epoch:
-            return STALE_EPOCH if epoch < self.epoch else TOO_NEW_EPOCH
+        if epoch < self.epoch:
+            return STALE_EPOCH
+        if epoch > self.epoch:
+            return TOO_NEW_EPOCH
         return None if self.role == LEADER else NO_LEADER
 
     def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> FetchReply:

@@ -4,7 +4,8 @@
 far it may show them, the transaction that is open, and the calls that wait in its purgatory. The active controller
 applies what it writes at once; the others apply what is committed. Leaders are elected while one that was deposed goes
 on writing; controllers fail over, crash and load snapshots. `StateMachine` is what a user may rely on, and `Quorum`
-refines it: one log that only grows, of which every controller shows a beginning, and answers that are in it.
+refines it: one log that only grows, of which every controller shows a beginning, and answers that are in it, each put
+there between the call and its answer.
 
 With `AS_REPLAYED` a controller looks at the transaction that is open in its memory, written but not committed, and
 keeps it when it renounces, as the released Kafka does. That is safe as long as all records of a transaction are
@@ -13,8 +14,10 @@ in the committed log, and after a failover it has what a standby has: then a tra
 
 What is simplified. Raft is a log of which some is committed. A new leader has the committed records and, of what
 another has written behind them, as much as you like. It is told of its election when all of that is committed and
-applied, as Raft does. A batch is one record, so that a write of several can be cut after each. Raft's own records are
-left out. What a record does in memory is left to the timeline collections. A controller that a record stops is out.
+applied, as Raft does. A message that is lost or late is a step that is not taken: of a commit, of an election or of a
+snapshot a controller hears at any time or never. A batch is one record, so that a write of several can be cut after
+each. Raft's own records are left out. What a record does in memory is left to the timeline collections. A controller
+that a record stops is out.
 
 Source: Kafka Internals, ch. 11, "Write -> commit -> apply", "Becoming (and ceasing to be) the active controller";
 KIP-631, KIP-868; QuorumController and OffsetControlManager, Kafka 4.3.0.
@@ -223,18 +226,31 @@ class Member(Model):
 
 
 class StateMachine(Model):
-    """One log of `committed` records. Each controller `sees` a beginning of it. A call is `asked` at the controller
-    that takes it, by the offset behind its last record, and `answered` with that record, if it is answered."""
+    """One log of `committed` records. Each controller `sees` a beginning of it. Who takes calls leads a `term`, which
+    no other leads meanwhile. A call is `asked` at the controller that takes it, by the offset behind its last record,
+    which is not committed yet; and `answered` with a record of that term at that offset, if it is answered. So each
+    write takes effect at once, when its record is committed, between the call and its answer."""
 
     committed: Records
     sees: dict[Controller, Records]
+    term: dict[Controller, Epoch]
     asked: dict[Controller, set[Offset]]
     answered: dict[Offset, Record | None]
+
+    @define
+    def is_there(s, c: Controller, o: Offset) -> bool:
+        """What a call at c would be answered with is committed."""
+        return o > 0 and o <= len(s.committed) and s.committed[o - 1].epoch == s.term[c]
+
+    @action("QRM-16", who="controller")
+    def lead(s, c: Controller, e: Epoch) -> None:
+        require(s.term[c] == 0, all(s.term[d] != e for d in Controller))
+        s.next.term[c] = e
 
     @action("QRM-10", who="user")
     def ask(s, c: Controller, o: Offset) -> None:
         """A write; it is not answered yet, whatever the controller sees."""
-        require(o > len(s.sees[c]), o not in s.asked[c])
+        require(s.term[c] > 0, o > len(s.sees[c]), o not in s.asked[c], not s.is_there(c, o))
         s.next.asked[c] = s.asked[c] | {o}
 
     @action("QRM-3", who="raft")
@@ -247,17 +263,22 @@ class StateMachine(Model):
         """It sees more, and answers all calls whose records it sees."""
         require(len(s.sees[c]) <= n, n <= len(s.committed))
         s.next.sees[c] = s.committed[:n]
-        s.next.answered = {o: s.committed[o - 1] if o in s.asked[c] and o <= n else s.answered[o] for o in range(L + 1)}
+        s.next.answered = {
+            o: s.committed[o - 1] if o in s.asked[c] and o <= n and s.is_there(c, o) else s.answered[o]
+            for o in range(L + 1)
+        }
         s.next.asked[c] = {o for o in s.asked[c] if o > n}
 
     @action("QRM-21", who="controller")
     def leave(s, c: Controller) -> None:
         """It fails every call, and sees what it saw."""
+        s.next.term[c] = 0
         s.next.asked[c] = set()
 
     @action("QRM-27", who="controller")
     def start_again(s, c: Controller) -> None:
         """It fails every call, and sees nothing yet."""
+        s.next.term[c] = 0
         s.next.sees[c] = s.committed[:0]
         s.next.asked[c] = set()
 
@@ -273,6 +294,34 @@ class StateMachine(Model):
     def whoever_waits_waits_for_what_is_not_seen(s, c: Controller, o: Offset) -> bool:
         return o not in s.asked[c] or o > len(s.sees[c])
 
+    @invariant("QRM-16")
+    def one_leads_a_term(s, c: Controller, d: Controller) -> bool:
+        return c == d or s.term[c] == 0 or s.term[c] != s.term[d]
+
+    @invariant("QRM-21")
+    def calls_are_those_of_a_term(s, c: Controller) -> bool:
+        return s.term[c] > 0 or s.asked[c] == set()
+
+    @step("QRM-16")
+    def a_term_lasts(s, c: Controller) -> bool:
+        """Until all of its calls are answered or have failed."""
+        return s.term[c] == 0 or s.next.term[c] == s.term[c] or (s.next.term[c] == 0 and s.next.asked[c] == set())
+
+    @step("QRM-14")
+    def a_call_comes_before_its_record(s, c: Controller, o: Offset) -> bool:
+        return o in s.asked[c] or o not in s.next.asked[c] or not s.is_there(c, o)
+
+    @step("QRM-14", "QRM-15")
+    def an_answer_comes_behind_its_record(s, o: Offset) -> bool:
+        """And to whoever asked for it."""
+        return s.next.answered[o] == s.answered[o] or any(
+            o in s.asked[c]
+            and o not in s.next.asked[c]
+            and s.is_there(c, o)
+            and s.next.answered[o] == s.committed[o - 1]
+            for c in Controller
+        )
+
     @step("QRM-3")
     def committed_stays(s, n: Offset) -> bool:
         return n >= len(s.committed) or (n < len(s.next.committed) and s.next.committed[n] == s.committed[n])
@@ -280,6 +329,38 @@ class StateMachine(Model):
     @step("QRM-14")
     def an_answer_stays(s, o: Offset) -> bool:
         return s.answered[o] is None or s.next.answered[o] == s.answered[o]
+
+    @step("QRM-15", "QRM-21")
+    def no_call_is_forgotten(s, c: Controller, o: Offset) -> bool:
+        """It waits, or its record is seen and is the answer if it is its own, or all calls of the term have failed."""
+        return (
+            o not in s.asked[c]
+            or o in s.next.asked[c]
+            or s.next.term[c] == 0
+            or (o <= len(s.next.sees[c]) and (not s.is_there(c, o) or s.next.answered[o] == s.committed[o - 1]))
+        )
+
+    @step("QRM-13", "QRM-27")
+    def whoever_looks_sees_more(s, c: Controller) -> bool:
+        """Or starts again."""
+        return len(s.sees[c]) <= len(s.next.sees[c]) or (len(s.next.sees[c]) == 0 and s.next.term[c] == 0)
+
+    @step("QRM-27")
+    def one_looks_at_a_time(s, c: Controller, d: Controller) -> bool:
+        return c == d or s.next.sees[c] == s.sees[c] or s.next.sees[d] == s.sees[d]
+
+    @witness
+    def all_is_seen(s, c: Controller) -> bool:
+        return len(s.committed) > 0 and len(s.sees[c]) == len(s.committed)
+
+    @witness
+    def all_have_started_again(s, o: Offset) -> bool:
+        """And what was answered is answered."""
+        return s.answered[o] is not None and all(len(s.sees[c]) == 0 for c in Controller)
+
+    @witness
+    def another_record_came_in_the_place_of_a_call(s, c: Controller, o: Offset) -> bool:
+        return o in s.asked[c] and o <= len(s.committed) and not s.is_there(c, o)
 
     @witness
     def answered_and_another_fails(s, o: Offset, p: Offset) -> bool:
@@ -482,6 +563,7 @@ class Quorum(Model):
         return StateMachine.shown(
             committed=s.log[: s.high],
             sees={c: s.memory[c][: s.stable[c]] for c in Controller},
+            term=s.claim,
             asked=s.waiting,
             answered=s.answered,
         )
@@ -590,6 +672,39 @@ class Quorum(Model):
     def what_is_applied_is_written(s, c: Controller) -> bool:
         return s.claim[c] == 0 or s.wrote[c] == s.memory[c]
 
+    @lemma("QRM-10")
+    def who_waits_waits_for_a_record_of_its_own(s, c: Controller, o: Offset) -> bool:
+        return o not in s.waiting[c] or (o > 0 and o <= len(s.memory[c]) and s.memory[c][o - 1].epoch == s.claim[c])
+
+    @lemma("QRM-16")
+    def records_are_of_epochs_that_were(s, c: Controller, n: Offset) -> bool:
+        return (n >= len(s.log) or s.log[n].epoch <= s.epoch) and (
+            n >= len(s.wrote[c]) or s.wrote[c][n].epoch <= s.epoch
+        )
+
+    @lemma("QRM-16")
+    def an_epoch_that_nobody_claimed_has_no_record(s, c: Controller, d: Controller, n: Offset) -> bool:
+        return (
+            s.leader != c
+            or s.claim[c] == s.epoch
+            or (
+                (n >= len(s.log) or s.log[n].epoch != s.epoch)
+                and (n >= len(s.wrote[d]) or s.wrote[d][n].epoch != s.epoch)
+            )
+        )
+
+    @lemma("QRM-16")
+    def who_claims_an_epoch_has_all_its_records(s, c: Controller, d: Controller, n: Offset) -> bool:
+        """Wherever they are."""
+        return (
+            s.claim[c] == 0
+            or n < len(s.memory[c])
+            or (
+                (n >= len(s.log) or s.log[n].epoch != s.claim[c])
+                and (n >= len(s.wrote[d]) or s.wrote[d][n].epoch != s.claim[c])
+            )
+        )
+
     @lemma("QRM-25")
     def open_is_what_memory_says(s, c: Controller) -> bool:
         n = len(s.memory[c])
@@ -659,8 +774,8 @@ MODELS = [
     Expectation(
         StateMachine,
         sizes={"Controller": 2, "L": 2, "E": 1},
-        distinct=51_344,
-        generated=545_281,
+        distinct=24_233,
+        generated=224_817,
         depth=11,
         deadlock=True,
     ),

@@ -8,10 +8,12 @@ transactions (KIP-868). Source: Kafka Internals, ch. 11, "The replay switch".
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
-from kafkaspec.contract.codec import optional
+from kafkaspec.contract.codec import optional, partial
+from kafkaspec.contract.governs import governs
 from kafkaspec.contract.numbers import Within
 
 NO_LOG_OFFSET: Final = -1
@@ -92,9 +94,9 @@ class Outcome(enum.Enum):
 class Answer:
     """To the call of that number; the first is 0. `value` is its result."""
 
-    call: int
-    outcome: Outcome
-    value: int = NO_LOG_OFFSET
+    call: Annotated[int, governs("QRM-15", "QRM-17")]
+    outcome: Annotated[Outcome, governs("QRM-1", "QRM-23", "QRM-35", "QRM-36")]
+    value: Annotated[int, governs("QRM-4")] = NO_LOG_OFFSET
 
 
 class PendingCall(NamedTuple):
@@ -113,3 +115,49 @@ class QueuedWrite:
     records: tuple[Record, ...]
     atomic: bool = optional(True)
     fault: Fault = optional(Fault.NONE)
+
+
+class PurgatoryEntry(NamedTuple):
+    """A call that waits; that of the activation is -1."""
+
+    offset: Annotated[int, governs("QRM-9", "QRM-12")]
+    call: Annotated[int, governs("QRM-17", "QRM-15")]
+
+
+@partial
+@dataclass(frozen=True)
+class Observation:
+    """What is compared after every call."""
+
+    claim_epoch: Annotated[int, governs("QRM-16", "QRM-21", "QRM-24")]
+    last_committed_offset: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31", "QRM-34")]
+    last_committed_epoch: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31")]
+    last_stable_offset: Annotated[int, governs("QRM-26", "QRM-13", "QRM-31")]
+    next_write_offset: Annotated[int, governs("QRM-5", "QRM-16")]
+    transaction_start_offset: Annotated[int, governs("QRM-25", "QRM-22")]
+    snapshot_epochs: Annotated[list[int], governs("QRM-5", "QRM-22")]
+    memory: Annotated[dict[str, int], governs("QRM-6", "QRM-25", "QRM-22", "QRM-31")]
+    stable: Annotated[dict[str, int] | None, governs("QRM-26", "QRM-2", "QRM-31")]
+    """the memory at the last stable offset; null where there is no snapshot"""
+    pending: Annotated[list[PurgatoryEntry], governs("QRM-10", "QRM-11", "QRM-12", "QRM-15", "QRM-17", "QRM-21")]
+    """the purgatory"""
+    log: Annotated[list[Batch], governs("QRM-8", "QRM-9", "QRM-18", "QRM-19")]
+    """of Raft's log what it has not been handed"""
+    faults: Annotated[int, governs("QRM-23")]
+    """how many faults it reported that are not fatal"""
+    halted: Annotated[bool, governs("QRM-7", "QRM-29", "QRM-33")]
+
+
+NOTHING_LEFT = (NO_EPOCH, NO_LOG_OFFSET, NO_EPOCH, NO_LOG_OFFSET, NO_LOG_OFFSET, NO_LOG_OFFSET)
+HALTED = Observation(*NOTHING_LEFT, [], {}, None, [], [], 0, halted=True)
+
+
+def are_known(records: Iterable[Record]) -> bool:
+    """Of metadata versions there are two here: one that has transactions and one that has none. Of the feature there is
+    one level. A record has a name or a number only where its kind says what they are."""
+    levels = {Kind.VERSION: (NO_TRANSACTIONS, TRANSACTIONS), Kind.FEATURE: (1,)}
+    named = {Kind.SET, Kind.REGISTER}
+    return all(
+        (r.key == "" or r.kind == Kind.SET) and (r.kind in named or r.value in levels.get(r.kind, (0,)))
+        for r in records
+    )

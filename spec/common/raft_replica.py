@@ -34,6 +34,10 @@ def is_of_one_batch(a: Record, b: Record) -> bool:
     return a.epoch == b.epoch and (a.value is None) == (b.value is None)
 
 
+LastRecord = tuple[int, int]
+"""A log's last epoch, and its end."""
+
+
 class SnapshotId(NamedTuple):
     """The offset behind its last record, and that record's epoch."""
 
@@ -226,6 +230,11 @@ class Replica:
             return self.role == "leader" and epoch == self.epoch
         return epoch != self.epoch or leader is None or self.leader is None or leader == self.leader
 
+    def lacks(self, snapshot: SnapshotId, epoch: int) -> bool:
+        """That a leader of that epoch sends a snapshot of more than there is here."""
+        is_further = (snapshot.epoch, snapshot.offset) > (self.last_epoch, self.end)
+        return is_further and snapshot.epoch <= epoch and snapshot.offset >= max(self.committed, self.start, 1)
+
     def keeps_what_is_committed(self, diverging: SnapshotId | None) -> bool:
         """That a leader asks for no truncation of what is committed, nor within a batch."""
         if diverging is None:
@@ -272,7 +281,7 @@ class Observation:
     snapshots: Annotated[tuple[SnapshotId, ...], governs("RFT-23", "RFT-24")]
     fetching_snapshot: Annotated[SnapshotId | None, governs("RFT-24", "RFT-23")]
     high_watermark: Annotated[int | None, governs("RFT-18", "RFT-17", "RFT-24")]
-    log_high_watermark: Annotated[int, governs("RFT-22")]
+    log_high_watermark: Annotated[int, governs("RFT-18", "RFT-22")]
     voters: Annotated[tuple[int, ...], governs("RFT-29", "RFT-30", "RFT-32", "RFT-33")]
     epoch_start_offset: Annotated[int | None, governs("RFT-9", "RFT-18")]
     ends: Annotated[Mapping[str, int], governs("RFT-18")]
@@ -351,3 +360,38 @@ def tell_leader(state: Replica) -> Replica:
         return state
     told = tell(state, Event("leader", state.epoch, state.leader))
     return replace(told, announced=(state.epoch, state.leader))
+
+
+# ---- roles
+
+
+def become(state: Replica, role: Role, epoch: int, leader: int | None) -> Replica:
+    """The vote lasts as long as the epoch; what belongs to a role goes with it. The listener is told at once."""
+    s = replace(
+        state,
+        role=role,
+        epoch=epoch,
+        leader=leader,
+        voted=None if epoch != state.epoch or leader == state.local else state.voted,
+        granted=frozenset(),
+        rejected=frozenset(),
+        fetched=False,
+        homeless=state.homeless and epoch == state.epoch and role in ("unattached", "prospective"),
+        fetching=None,
+        begun=None,
+        ends={},
+        seen={},
+        caught=frozenset(),
+        heard=frozenset(),
+        prepared=(),
+    )
+    return tell_leader(s) if role in ("unattached", "follower", "candidate") else s
+
+
+def hear(state: Replica, epoch: int, leader: int | None) -> Replica:
+    """Of an epoch, and perhaps who leads it."""
+    if epoch > state.epoch:
+        return become(state, "unattached" if leader is None else "follower", epoch, leader)
+    if leader is not None and (state.leader is None or state.homeless):
+        return become(state, "follower", epoch, leader)
+    return state

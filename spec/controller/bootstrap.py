@@ -77,7 +77,7 @@ class Properties(NamedTuple):
     version: int
     cluster_id: str | None
     node_id: int | None
-    directory_id: str | None
+    directory_id: Annotated[str | None, governs("BST-1", "BST-14")]
 
 
 class Level(NamedTuple):
@@ -98,9 +98,9 @@ class Snapshot(NamedTuple):
 class Directory:
     """The files that a directory has."""
 
-    properties: Annotated[Properties | Literal["unreadable"] | None, governs("BST-2", "BST-3", "BST-4", "BST-16")] = (
-        None
-    )
+    properties: Annotated[
+        Properties | Literal["unreadable"] | None, governs("BST-1", "BST-4", "BST-2", "BST-3", "BST-16")
+    ] = None
     """meta.properties"""
     bootstrap: Annotated[tuple[Level | Credential, ...] | None, governs("BST-5", "BST-8", "BST-10", "BST-17")] = None
     """bootstrap.checkpoint"""
@@ -469,7 +469,7 @@ def whole(d: Directory) -> bool:
     return d.properties is None or d.properties == "unreadable" or d.bootstrap is not None
 
 
-@machine.operation("format", *(f"BST-{n}" for n in (*range(1, 18), *range(21, 25))))
+@machine.operation("format", *(f"BST-{n}" for n in (4, 1, 2, 3, *range(5, 18), *range(21, 25))))
 @require(lambda directories: len(directories) > 0, "BST-1 there is a directory")
 @require(lambda cluster_id: cluster_id.isascii() and cluster_id.strip() != "", "BST-1 an id is ASCII")
 @require(

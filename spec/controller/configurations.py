@@ -111,8 +111,8 @@ class Answer(NamedTuple):
 class Outcome:
     """What a request comes to: an answer for each resource, in the order of the request, and the records."""
 
-    answers: Annotated[tuple[Answer, ...], governs("CFG-1", "CFG-7", "CFG-8", "CFG-9", "CFG-10", "CFG-11", "CFG-12")]
-    records: Annotated[tuple[Record, ...], governs("CFG-2", "CFG-3", "CFG-4", "CFG-5", "CFG-6", "CFG-13", "CFG-14")]
+    answers: Annotated[tuple[Answer, ...], governs("CFG-7", "CFG-8", "CFG-9", "CFG-10", "CFG-11", "CFG-12", "CFG-1")]
+    records: Annotated[tuple[Record, ...], governs("CFG-3", "CFG-4", "CFG-5", "CFG-6", "CFG-13", "CFG-14", "CFG-2")]
     atomic: Annotated[bool, governs("CFG-1")]
 
 
@@ -182,7 +182,7 @@ class ShownView(NamedTuple):
 class Observation:
     """Everything, now and at each snapshot, and what was asked last."""
 
-    latest: Annotated[ShownView, governs("CFG-15", "CFG-16", "CFG-17", "CFG-18", "CFG-1")]
+    latest: Annotated[ShownView, governs("CFG-15", "CFG-16", "CFG-17", "CFG-18")]
     at: Annotated[dict[str, ShownView], governs("CFG-18")]
     """by epoch, in decimal"""
     checked: Annotated[CheckedValues | None, governs("CFG-10")]
@@ -230,20 +230,24 @@ def parts(text: str) -> list[str]:
 
 
 @states(without=ONE_CALL)
+def is_no_list(resource: Resource, key: str) -> bool:
+    """CFG-7: APPEND and SUBTRACT are refused for a key that the schema has not as a list. [{CONFIGURATIONS},
+    incrementalAlterConfigResource; KIP-339]"""
+    return (resource.type, key) not in LISTS
+
+
+@states(without=ONE_CALL)
 def changed_value(resource: Resource, change: Change, current: str | None) -> str | Answer | None:
     """The value that a change leads to, null for none; or the refusal.
 
     CFG-3: SET gives a key the value, DELETE none; APPEND and SUBTRACT change the list that the key has, or, if it has
     none, the schema's default: APPEND adds each part that is not in it at its end, SUBTRACT takes each part out once.
     Empty parts of the old list are dropped. [{CONFIGURATIONS}, incrementalAlterConfigResource; KIP-339]
-
-    CFG-7: APPEND and SUBTRACT are refused for a key that the schema has not as a list. [{CONFIGURATIONS},
-    incrementalAlterConfigResource; KIP-339]
     """
     if change.operation in ("SET", "DELETE"):
         return change.value if change.operation == "SET" else None
-    default = LISTS.get(resource[:1] + (change.key,))
-    if default is None:
+    default = LISTS.get(resource[:1] + (change.key,), "")
+    if is_no_list(resource, change.key):
         why = f"Can't {change.operation} to key {change.key} because its type is not LIST."
         return Answer("INVALID_CONFIG", why)
     assert change.value is not None
@@ -301,7 +305,40 @@ TOO_LONG: Final = Answer(
 OK: Final = Answer("NONE", None)
 
 
+def length_in_java(text: str) -> int:
+    """In units of UTF-16."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 @states(without=ONE_CALL)
+def is_too_long(value: str) -> bool:
+    """CFG-6: A value of more than 32,767 characters is refused, also one that grows so long by APPEND. They are counted
+    as Java does: a character above U+FFFF counts twice. [{CONFIGURATIONS}, validateAlterConfig]"""
+    return length_in_java(value) > MOST_CHARACTERS
+
+
+@states(without=ONE_CALL)
+def is_invalid(everything: Mapping[str, str]) -> bool:
+    """CFG-10: The check of values is given all that the resource would have, and what it has; what it refuses is
+    INVALID_CONFIG. [{CONFIGURATIONS}, validateAlterConfig]"""
+    return INVALID_VALUE in everything.values()
+
+
+@states(without=ONE_CALL)
+def is_missing(state: Configurations, resource: Resource, newly_created: bool) -> bool:
+    """CFG-11: Then a resource that does not exist is refused, unless it is being created. [{CONFIGURATIONS},
+    validateAlterConfig; {CHAPTER}]"""
+    return resource in state.missing and not newly_created
+
+
+@states(without=ONE_CALL)
+def is_forbidden(policed: Mapping[str, str | None]) -> bool:
+    """CFG-12: Then the policy is asked about the keys that are changed, null for one that is deleted. A key that a
+    legacy request deletes by leaving it out is not among them, nor is one that is left as it is, but of brokers. What
+    the policy refuses is POLICY_VIOLATION. [{CONFIGURATIONS}, validateAlterConfig; KAFKA-14195]"""
+    return FORBIDDEN in policed.values()
+
+
 def validated(
     state: Configurations,
     resource: Resource,
@@ -310,21 +347,7 @@ def validated(
     newly_created: bool,
     forwarded: bool,
 ) -> tuple[Configurations, Answer]:
-    """The state with what was asked, and the answer about a resource with these records.
-
-    CFG-10: The check of values is given all that the resource would have, and what it has; what it refuses is
-    INVALID_CONFIG. [{CONFIGURATIONS}, validateAlterConfig]
-
-    CFG-11: Then a resource that does not exist is refused, unless it is being created. [{CONFIGURATIONS},
-    validateAlterConfig; {CHAPTER}]
-
-    CFG-12: Then the policy is asked about the keys that are changed, null for one that is deleted. A key that a legacy
-    request deletes by leaving it out is not among them, nor is one that is left as it is, but of brokers. What the
-    policy refuses is POLICY_VIOLATION. [{CONFIGURATIONS}, validateAlterConfig; KAFKA-14195]
-
-    CFG-6: A value of more than 32,767 characters is refused, also one that grows so long by APPEND. [{CONFIGURATIONS},
-    validateAlterConfig]
-    """
+    """The state with what was asked, and the answer about a resource with these records."""
     view, existing = state.present, state.present.of(resource)
     everything, policed = dict(existing), dict[str, str | None]()
     for record in altered:
@@ -333,7 +356,7 @@ def validated(
             return state, refusal
         if record.value is None:
             everything.pop(record.key, None)
-        elif len(record.value) > MOST_CHARACTERS:
+        elif is_too_long(record.value):
             return state, TOO_LONG
         else:
             everything[record.key] = record.value
@@ -344,12 +367,12 @@ def validated(
             return state, refusal
         everything.pop(record.key, None)
     state = replace(state, checked=CheckedValues(resource, everything, existing))
-    if INVALID_VALUE in everything.values():
+    if is_invalid(everything):
         return state, Answer("INVALID_CONFIG", "Invalid value.")
-    if resource in state.missing and not newly_created:
+    if is_missing(state, resource, newly_created):
         return state, Answer("UNKNOWN_TOPIC_OR_PARTITION", f"{resource.name} does not exist.")
     state = replace(state, policed=PolicyRequest(resource, policed))
-    return state, Answer("POLICY_VIOLATION", "Forbidden.") if FORBIDDEN in policed.values() else OK
+    return state, Answer("POLICY_VIOLATION", "Forbidden.") if is_forbidden(policed) else OK
 
 
 @states(without=ONE_CALL)
@@ -396,10 +419,16 @@ def clear_elr_records(view: View, records: Sequence[Record]) -> tuple[Record, ..
 
 
 # ---- records ---------------------------------------------------------------------------------------------------------
+@states(without=not_modelled("a key that is gone"))
+def is_skipped(record: Record) -> bool:
+    """CFG-16: A record of a key that this release does not have for that type is skipped. [{CONFIGURATIONS}, replay]"""
+    return record.key == UNSUPPORTED
+
+
 def _replayed(view: View, record: Record) -> View:
     if record.type == "FEATURE_LEVEL_RECORD":
         return view._replace(elr=record.value == "1")
-    if record.resource is None or record.key == UNSUPPORTED:
+    if record.resource is None or is_skipped(record):
         return view
     own = view.of(record.resource)
     own.pop(record.key, None)
@@ -411,7 +440,12 @@ def _replayed(view: View, record: Record) -> View:
     return view._replace(configs=tuple(sorted(others.items())))
 
 
-def _done(state: Configurations, answers: Sequence[Answer], records: Sequence[Record], replayed: bool) -> Any:
+@states(without=ONE_CALL)
+def with_records_replayed(
+    state: Configurations, answers: Sequence[Answer], records: Sequence[Record], replayed: bool
+) -> Any:
+    """CFG-2: A request changes nothing; a value changes by the replay of its record. Whoever wants a request to be
+    validated only does without the records. [{CONFIGURATIONS}, incrementalAlterConfigs; {CHAPTER}]"""
     view = state.present
     for record in records if replayed else ():
         view = _replayed(view, record)
@@ -460,9 +494,6 @@ def incremental_alter_configs(
 
     CFG-1: Each resource of a request is answered by itself: either all of its changes are done, or none. What is
     accepted of all of them is one atomic batch. [{CONFIGURATIONS}, incrementalAlterConfigs]
-
-    CFG-2: A request changes nothing; a value changes by the replay of its record. Whoever wants a request to be
-    validated only does without the records. [{CONFIGURATIONS}, incrementalAlterConfigs; {CHAPTER}]
     """
     answers, records, view = list[Answer](), list[Record](), state.present
     for resource in changed:
@@ -474,11 +505,11 @@ def incremental_alter_configs(
         answers.append(answer)
         records += found if answer == OK else ()
     records += clear_elr_records(view, records)
-    done: Step[Configurations, Outcome] = _done(state, answers, records, replayed)
+    done: Step[Configurations, Outcome] = with_records_replayed(state, answers, records, replayed)
     return done
 
 
-@machine.operation("legacyAlterConfigs", "CFG-1", "CFG-5", "CFG-2")
+@machine.operation("legacyAlterConfigs", "CFG-5", "CFG-1")
 @require(
     lambda new: _one_each([n.resource for n in new]) and all(len(dict(n.configs)) == len(n.configs) for n in new),
     "CFG-1 a request names a resource once, and a key of it once",
@@ -495,7 +526,7 @@ def legacy_alter_configs(
         answers.append(answer)
         records += (*altered, *deleted) if answer == OK else ()
     records += clear_elr_records(view, records)
-    done: Step[Configurations, Outcome] = _done(state, answers, records, replayed)
+    done: Step[Configurations, Outcome] = with_records_replayed(state, answers, records, replayed)
     return done
 
 
@@ -512,8 +543,6 @@ def replay(state: Configurations, resource: Resource, key: str, value: str | Non
     CFG-15: The replay of a record gives the key its value, or takes the key away; a resource without keys is forgotten.
     The brokers that have keys of their own, all brokers together not among them, are known by an index.
     [{CONFIGURATIONS}, replay; {CHAPTER}]
-
-    CFG-16: A record of a key that this release does not have for that type is skipped. [{CONFIGURATIONS}, replay]
     """
     return replace(state, present=_replayed(state.present, Record("CONFIG_RECORD", resource, key, value)))
 
@@ -557,7 +586,7 @@ def update_features(
         own = [Resource("BROKER", str(id)) for id in state.present.brokers]
         records += [Record("CONFIG_RECORD", r, MIN_ISR, None) for r in own if MIN_ISR in state.present.of(r)]
     records.append(Record("FEATURE_LEVEL_RECORD", None, "eligible.leader.replicas.version", str(level)))
-    done: Step[Configurations, Outcome] = _done(state, (OK,), records, replayed)
+    done: Step[Configurations, Outcome] = with_records_replayed(state, (OK,), records, replayed)
     return done
 
 

@@ -58,7 +58,7 @@ def _changed(state: Configurations) -> Sequence[Any]:
         [[CLUSTER, [good]], [TOPIC, [good, ["cleanup.policy", "APPEND", "compact"]]], [OTHER, [good]]],
         [[OTHER, [good, ["log.cleanup.policy", "APPEND", "x"]]], [NODE, [good]], [GONE, [good]]],
         [[TOPIC, [["retention.ms", "SET", "9"], [MIN_ISR, "DELETE", None]]], [GROUP, [[MIN_ISR, "SET", "1"]]]],
-        [[TOPIC, [["retention.ms", "SET", "z" * (MOST_CHARACTERS + 1)]]]],
+        [[TOPIC, [["retention.ms", "SET", "\U0001f600" * (MOST_CHARACTERS // 2) + "zz"]]]],
         [[TOPIC, []], [OTHER, []]], [],
     ]  # fmt: skip
     rare = [

@@ -64,7 +64,7 @@ class Call(NamedTuple):
 
     event: Annotated[int | None, governs("EVQ-2", "EVQ-3", "EVQ-6", "EVQ-20")]
     """by the order in which they were added, from 0; None: the clean-up event"""
-    what: Annotated[str, governs("EVQ-5", "EVQ-12", "EVQ-19")]
+    what: Annotated[str, governs("EVQ-16", "EVQ-5", "EVQ-12", "EVQ-15", "EVQ-19")]
     """`run`, or the class of the exception that its handleException was given; `thrown` for its own"""
     by: Annotated[Thread, governs("EVQ-15")]
 
@@ -95,12 +95,12 @@ class Observation:
     """The queue as a caller, a debugger and its clock see it."""
 
     size: Annotated[int, governs("EVQ-22")]
-    running: Annotated[int | None, governs("EVQ-1", "EVQ-4")]
+    running: Annotated[int | None, governs("EVQ-24", "EVQ-4", "EVQ-1")]
     first_deferred_if_idling: Annotated[int | None, governs("EVQ-23")]
     line: Annotated[tuple[int, ...], governs("EVQ-2", "EVQ-3", "EVQ-26")]
     deadlines: Annotated[tuple[Deadline, ...], governs("EVQ-9", "EVQ-7")]
     tags: Annotated[Mapping[str, int], governs("EVQ-8", "EVQ-10", "EVQ-11")]
-    shutting_down: Annotated[bool, governs("EVQ-15")]
+    shutting_down: Annotated[bool, governs("EVQ-21", "EVQ-15")]
     interrupted: Annotated[bool, governs("EVQ-19")]
     ended: Annotated[bool, governs("EVQ-17", "EVQ-14", "EVQ-13")]
     closed: Annotated[int, governs("EVQ-18")]
@@ -194,7 +194,9 @@ def observe(state: Queue) -> Observation:
 
 
 machine = Machine("event_queue", initial, observe)
-Answer = Annotated[tuple[Call, ...], governs("EVQ-4", "EVQ-16", "EVQ-19", "EVQ-20", "EVQ-24", "EVQ-26")]
+Answer = Annotated[
+    tuple[Call, ...], governs("EVQ-4", "EVQ-8", "EVQ-16", "EVQ-17", "EVQ-19", "EVQ-20", "EVQ-24", "EVQ-26")
+]
 Stepped = Step[Queue, Answer]
 
 
@@ -278,11 +280,18 @@ def end(state: Queue) -> tuple[Queue, Answer]:
 
 
 @states()
+def taken(state: Queue, event: Event, what: str) -> tuple[Queue, Answer]:
+    """EVQ-1: One event runs at a time: the handler takes the next one, to run it or to tell it something, when the one
+    before has ended. [{HANDLER}]"""
+    state = state.without(event)
+    if what != RUN:
+        return told(state, event, what)
+    return replace(state, running=replace(event, tag=None, deadline=None)), (Call(event.id, RUN, "handler"),)
+
+
+@states()
 def settled(state: Queue, calls: Answer = ()) -> Stepped:
     """The handler has gone on until it runs an event, has nothing to do, or has ended.
-
-    EVQ-1: One event runs at a time: the handler takes the next one, to run it or to tell it something, when the one
-    before has ended. [{HANDLER}]
 
     EVQ-24: While the handler's thread sleeps, there is nothing that it could take: whoever adds something that it could
     take before it would wake, or begins a shutdown, wakes it, and it wakes at the earliest deadline. [{ENQUEUE};
@@ -295,34 +304,34 @@ def settled(state: Queue, calls: Answer = ()) -> Stepped:
                 state, more = end(state)
                 calls += more
             break
-        event, what = found
-        state = state.without(event)
-        if what == RUN:
-            state = replace(state, running=replace(event, tag=None, deadline=None))
-            calls += (Call(event.id, RUN, "handler"),)
-        else:
-            state, more = told(state, event, what)
-            calls += more
+        state, more = taken(state, *found)
+        calls += more
     return Step(state, calls)
+
+
+@states(without={"EVQ-12": ONE_CALL})
+def has_thrown(outcome: Outcome) -> bool:
+    """EVQ-12: What an event's run throws, exception or Error, is given to its handleException by the handler's thread,
+    and the queue goes on. [{QUEUE}, EventContext.run]"""
+    return outcome in ("throws", "error")
 
 
 @machine.operation(
     "finish",
-    "EVQ-1",
-    "EVQ-2",
-    "EVQ-4",
-    "EVQ-5",
-    "EVQ-6",
     "EVQ-16",
-    "EVQ-17",
+    "EVQ-6",
     "EVQ-20",
+    "EVQ-26",
+    "EVQ-5",
+    "EVQ-19",
     "EVQ-12",
     "EVQ-13",
+    "EVQ-17",
+    "EVQ-4",
     "EVQ-14",
-    "EVQ-19",
-    "EVQ-26",
+    "EVQ-1",
+    "EVQ-2",
 )
-@states(without={"EVQ-12": ONE_CALL})
 @require(lambda state: state.running is not None, "EVQ-1 an event runs")
 @ensure(
     lambda state, result: all(c.event != state.running.id or c.what == THROWN for c in result.result),
@@ -330,9 +339,6 @@ def settled(state: Queue, calls: Answer = ()) -> Stepped:
 )
 def finish(state: Queue, outcome: Outcome) -> Stepped:
     """The event that runs ends.
-
-    EVQ-12: What an event's run throws, exception or Error, is given to its handleException by the handler's thread, and
-    the queue goes on. [{QUEUE}, EventContext.run]
 
     EVQ-19: The handler's thread counts as interrupted, for good, when an event's run throws an InterruptedException,
     when the thread's interrupted mark is set as an event ends, or when it is interrupted while it waits for something
@@ -342,7 +348,7 @@ def finish(state: Queue, outcome: Outcome) -> Stepped:
     assert event is not None
     state = replace(state, running=None, mark=state.mark and outcome != "clears")
     calls: Answer = ()
-    if outcome in ("throws", "error"):
+    if has_thrown(outcome):
         state, calls = told(state, event, THROWN)
     if state.ended:
         return Step(state, calls)
@@ -412,46 +418,59 @@ def refused(state: Queue, id: int, what: str, handling: Handling) -> Stepped:
     return Step(state, (Call(id, what, "caller"),))
 
 
+@states()
 def accepts(state: Queue) -> bool:
-    """Whether new events are."""
+    """EVQ-15: Once a shutdown has begun, an event that is added is given a RejectedExecutionException by the caller's
+    thread, before the call returns. If the handler's thread was interrupted, and no shutdown has begun, it is an
+    InterruptedException. Nothing else changes. [{ENQUEUE}]"""
     return not (state.shutting_down or state.interrupted)
 
 
+@states()
+def holder(state: Queue, tag: str | None) -> Event | None:
+    """EVQ-8: At most one event that waits has a given tag, of whatever kind they are. The one that had it is removed
+    when another comes with it, and is neither run nor told. An event that is taken has its tag no more. [{ENQUEUE}]"""
+    return None if tag is None else state.tagged.get(tag)
+
+
 @states(without={"EVQ-11": ONE_CALL})
+def has_no_time(insertion: Insertion, deadline: int | None) -> bool:
+    """EVQ-11: A deferred event without a deadline is given a RuntimeException by the caller's thread; the event that
+    had its tag is removed all the same. [{ENQUEUE}]"""
+    return insertion == "DEFERRED" and deadline is None
+
+
+@states()
+def behind_all(state: Queue, event: Event) -> Queue:
+    """EVQ-2: An appended event is run behind all that wait in line. [{INTERFACE}, append]"""
+    return replace(state, line=(*state.line, event))
+
+
+@states()
+def before_all(state: Queue, event: Event) -> Queue:
+    """EVQ-3: A prepended event is run before all that wait in line. [{INTERFACE}, prepend]"""
+    return replace(state, line=(event, *state.line))
+
+
 def enqueued(
     state: Queue, insertion: Insertion, tag: str | None, function: Calculator, ns: int, handling: Handling
 ) -> Stepped:
-    """An event is added.
-
-    EVQ-2: An appended event is run behind all that wait in line. [{INTERFACE}, append]
-
-    EVQ-3: A prepended event is run before all that wait in line. [{INTERFACE}, prepend]
-
-    EVQ-8: At most one event that waits has a given tag, of whatever kind they are. The one that had it is removed when
-    another comes with it, and is neither run nor told. An event that is taken has its tag no more. [{ENQUEUE}]
-
-    EVQ-11: A deferred event without a deadline is given a RuntimeException by the caller's thread; the event that had
-    its tag is removed all the same. [{ENQUEUE}]
-
-    EVQ-15: Once a shutdown has begun, an event that is added is given a RejectedExecutionException by the caller's
-    thread, before the call returns. If the handler's thread was interrupted, and no shutdown has begun, it is an
-    InterruptedException. Nothing else changes. [{ENQUEUE}]
-    """
+    """An event is added."""
     id = state.added
     state = replace(state, added=id + 1)
     if not accepts(state):
         return refused(state, id, REJECTED if state.shutting_down else INTERRUPTED, handling)
-    before = state.tagged.get(tag) if tag is not None else None
+    before = holder(state, tag)
     if before is not None:
         state = state.without(before)
     deadline = calculated(function, ns, None if before is None else before.deadline)
-    if insertion == "DEFERRED" and deadline is None:
+    if has_no_time(insertion, deadline):
         return refused(state, id, NO_DEADLINE, handling)
     event = Event(id, insertion == "DEFERRED", tag, None if deadline is None else free(state, deadline), handling)
     if insertion == "APPEND":
-        state = replace(state, line=(*state.line, event))
+        state = behind_all(state, event)
     elif insertion == "PREPEND":
-        state = replace(state, line=(event, *state.line))
+        state = before_all(state, event)
     else:
         state = replace(state, deferred=tuple(sorted((*state.deferred, event), key=_deadline)))
     return settled(state)
@@ -508,7 +527,7 @@ def append_with_deadline(state: Queue, deadline_ns: Int64, handle_exception: Han
     return enqueued(state, "APPEND", None, "deadline", deadline_ns, handle_exception)
 
 
-@machine.operation("scheduleDeferred", "EVQ-4", "EVQ-8", "EVQ-9", "EVQ-11", "EVQ-7", "EVQ-15", "EVQ-24", "EVQ-14")
+@machine.operation("scheduleDeferred", "EVQ-4", "EVQ-11", "EVQ-8", "EVQ-9", "EVQ-7", "EVQ-15", "EVQ-24", "EVQ-14")
 @refused_at_once
 @runs_if_idle
 @ensure(

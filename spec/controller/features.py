@@ -97,9 +97,9 @@ class Record(NamedTuple):
 class Outcome:
     """What an update comes to."""
 
-    error: Annotated[str, governs("FEA-2", "FEA-5", "FEA-6", "FEA-7", "FEA-8", "FEA-9", "FEA-10", "FEA-12", "FEA-13")]
-    message: Annotated[str | None, governs("FEA-2", "FEA-14", "FEA-15", "FEA-18", "FEA-7", "FEA-8", "FEA-9", "FEA-10")]
-    records: Annotated[tuple[Record, ...], governs("FEA-4", "FEA-3", "FEA-2", "FEA-17")]
+    error: Annotated[str, governs("FEA-5", "FEA-6", "FEA-7", "FEA-8", "FEA-9", "FEA-10", "FEA-12", "FEA-13", "FEA-2")]
+    message: Annotated[str | None, governs("FEA-14", "FEA-15", "FEA-18", "FEA-7", "FEA-8", "FEA-9", "FEA-10", "FEA-2")]
+    records: Annotated[tuple[Record, ...], governs("FEA-4", "FEA-17")]
     atomic: Annotated[bool, governs("FEA-4")]
 
 
@@ -156,7 +156,7 @@ class ShownLevels(NamedTuple):
 class Observation:
     """All that the controller keeps, now and at each snapshot."""
 
-    latest: Annotated[ShownLevels, governs("FEA-20", "FEA-4", "FEA-3", "FEA-21", "FEA-19")]
+    latest: Annotated[ShownLevels, governs("FEA-20", "FEA-21", "FEA-19")]
     at: Annotated[dict[str, ShownLevels], governs("FEA-21")]
     """by epoch, in decimal"""
     kraft_version: Annotated[int, governs("FEA-17", "FEA-18")]
@@ -338,6 +338,18 @@ def dependency_refusal(update: Update, proposed: Mapping[str, int]) -> Refusal |
 
 
 @states(without=ONE_CALL)
+def kraft_refusal(state: Features, update: Update) -> Refusal | None:
+    """FEA-18: What the raft client refuses is refused with its error. kraft.version is never lowered; a downgrade to
+    the level that it has is done, and leaves no record. [{MANAGER}, updateFeature; KIP-1155]"""
+    if update.upgrade_type not in (None, "UPGRADE"):
+        lower = _invalid(update, "Can't downgrade the version of this feature.")
+        return None if update.level == state.kraft else lower
+    if update.level > HIGHEST[KRAFT]:
+        return _invalid(update, f"Unknown KRaft feature level: {update.level}")
+    return None if state.refusal is None else Refusal(INVALID, state.refusal)
+
+
+@states(without=ONE_CALL)
 def kraft_update(
     state: Features, update: Update, validate_only: bool, claimed_epoch: int
 ) -> tuple[Features, Record | Refusal | None]:
@@ -347,41 +359,44 @@ def kraft_update(
     epoch that this controller claimed and with whether it is to be validated only. It leaves a record that says
     nothing, to wait for. It is not undone when a later update of the request is refused. [{MANAGER}, updateFeature;
     KIP-1155]
-
-    FEA-18: What the raft client refuses is refused with its error. kraft.version is never lowered; a downgrade to the
-    level that it has is done, and leaves no record. [{MANAGER}, updateFeature; KIP-1155]
     """
-    if update.upgrade_type not in (None, "UPGRADE"):
-        lower = _invalid(update, "Can't downgrade the version of this feature.")
-        return state, None if update.level == state.kraft else lower
-    if update.level > HIGHEST[KRAFT]:
-        return state, _invalid(update, f"Unknown KRaft feature level: {update.level}")
+    refusal = kraft_refusal(state, update)
+    if update.upgrade_type not in (None, "UPGRADE") or update.level > HIGHEST[KRAFT]:
+        return state, refusal
     asked = replace(state, told=KraftUpgrade(claimed_epoch, update.level, validate_only))
-    if state.refusal is not None:
-        return asked, Refusal(INVALID, state.refusal)
+    if refusal is not None:
+        return asked, refusal
     done = asked if validate_only else replace(asked, kraft=update.level)
     return done, Record("NO_OP_RECORD", None, None)
 
 
 @states(without=ONE_CALL)
+def is_of_no_type(update: Update) -> bool:
+    """FEA-5: An upgrade type that the controller does not know is refused; where none is given, it is an upgrade.
+    [{MANAGER}, updateFeature]"""
+    return update.upgrade_type == "UNKNOWN"
+
+
+@states(without=ONE_CALL)
+def is_below_all(update: Update) -> bool:
+    """FEA-6: A level below 0 is refused. [{MANAGER}, updateFeature]"""
+    return update.level < 0
+
+
 def update_refusal(state: Features, update: Update) -> Refusal | None:
-    """What is checked of every feature.
-
-    FEA-5: An upgrade type that the controller does not know is refused; where none is given, it is an upgrade.
-    [{MANAGER}, updateFeature]
-
-    FEA-6: A level below 0 is refused. [{MANAGER}, updateFeature]
-
-    FEA-12: A lower level is refused as an upgrade, a higher one as a downgrade of either kind; the level that a feature
-    has is accepted as each of them. [{MANAGER}, updateFeature; KIP-584]
-    """
-    if update.upgrade_type == "UNKNOWN":
+    """What is checked of every feature."""
+    if is_of_no_type(update):
         return _invalid(update, "The controller does not support the given upgrade type.")
-    if update.level < 0:
+    if is_below_all(update):
         return _invalid(update, "A feature version cannot be less than 0.")
     why = unsupported(state, update)
-    if why:
-        return _invalid(update, why)
+    return _invalid(update, why) if why else direction_refusal(state, update)
+
+
+@states(without=ONE_CALL)
+def direction_refusal(state: Features, update: Update) -> Refusal | None:
+    """FEA-12: A lower level is refused as an upgrade, a higher one as a downgrade of either kind; the level that a
+    feature has is accepted as each of them. [{MANAGER}, updateFeature; KIP-584]"""
     current = current_level(state, update.feature)
     upgrade = update.upgrade_type in (None, "UPGRADE")
     if update.level < current and upgrade:
@@ -411,8 +426,44 @@ def _is_done(result: Any) -> bool:
     return not isinstance(_answer(result), Refused) and _answer(result).error == "NONE"
 
 
-@machine.operation("updateFeatures")
 @states(without=ONE_CALL)
+def refuses_all(found: Record | Refusal | None) -> bool:
+    """FEA-2: The updates of a request are checked one after the other; the first that is refused refuses the whole
+    request, with its error and no record. [{MANAGER}, updateFeatures; KIP-584]"""
+    return isinstance(found, Refusal)
+
+
+@states(without=ONE_CALL)
+def leaves_nothing(validate_only: bool) -> bool:
+    """FEA-3: A request that is to be validated only has the answer that it would have, and leaves no record.
+    [{MANAGER}, updateFeatures]"""
+    return validate_only
+
+
+@states(without=ONE_CALL)
+def recorded(update: Update) -> Record:
+    """FEA-4: A request that is accepted leaves a record for each of its updates, in their order, whether or not the
+    level is another; they are one atomic batch. A level is finalized by the replay of its record, not before.
+    [{MANAGER}, updateFeatures; {CHAPTER}]"""
+    return Record("FEATURE_LEVEL_RECORD", update.feature, update.level)
+
+
+@states(without=ONE_CALL)
+def own_refusal(state: Features, update: Update, levels: Mapping[str, int]) -> Refusal | None:
+    """FEA-16: Only the features that a request names are checked for what they need: one on which others depend is
+    lowered under them without an error. [{MANAGER}, updateFeature: seen on the class]"""
+    if update.feature == METADATA:
+        return metadata_refusal(current_level(state, update.feature), update)
+    return dependency_refusal(update, levels)
+
+
+OF_AN_UPDATE = (
+    *("FEA-14", "FEA-13", "FEA-15", "FEA-16", "FEA-17", "FEA-18", "FEA-8", "FEA-9", "FEA-10", "FEA-11"),
+    *("FEA-7", "FEA-12", "FEA-6", "FEA-5", "FEA-3", "FEA-4", "FEA-2"),
+)
+
+
+@machine.operation("updateFeatures", *OF_AN_UPDATE)
 @require(
     lambda updates: len({u.feature for u in updates}) == len(updates),
     "FEA-2 a request names a feature once: it is a map",
@@ -438,21 +489,7 @@ def _is_done(result: Any) -> bool:
 def update_features(
     state: Features, updates: Sequence[Update], validate_only: bool, claimed_epoch: LeaderEpoch, replayed: bool
 ) -> Step[Features, Outcome]:
-    """`updateFeatures`, and then, if `replayed`, `replay` of the records, as the active controller does.
-
-    FEA-2: The updates of a request are checked one after the other; the first that is refused refuses the whole
-    request, with its error and no record. [{MANAGER}, updateFeatures; KIP-584]
-
-    FEA-3: A request that is to be validated only has the answer that it would have, and leaves no record. [{MANAGER},
-    updateFeatures]
-
-    FEA-4: A request that is accepted leaves a record for each of its updates, in their order, whether or not the level
-    is another; they are one atomic batch. A level is finalized by the replay of its record, not before. [{MANAGER},
-    updateFeatures; {CHAPTER}]
-
-    FEA-16: Only the features that a request names are checked for what they need: one on which others depend is lowered
-    under them without an error. [{MANAGER}, updateFeature: seen on the class]
-    """
+    """`updateFeatures`, and then, if `replayed`, `replay` of the records, as the active controller does."""
     if state.present.metadata is None:
         return Step(state, UNKNOWN_VERSION)
     levels = {**dict(state.present.others), METADATA: state.present.metadata, **{u.feature: u.level for u in updates}}
@@ -462,16 +499,14 @@ def update_features(
         if found is None and update.feature == KRAFT:
             state, found = kraft_update(state, update, validate_only, claimed_epoch)
         elif found is None:
-            current = current_level(state, update.feature)
-            own = (
-                metadata_refusal(current, update) if update.feature == METADATA else dependency_refusal(update, levels)
-            )
-            found = own or Record("FEATURE_LEVEL_RECORD", update.feature, update.level)
-        if isinstance(found, Refusal):
+            found = own_refusal(state, update, levels) or recorded(update)
+        if refuses_all(found):
+            assert isinstance(found, Refusal)
             return Step(state, Outcome(*found, (), False))
         if found is not None:
+            assert isinstance(found, Record)
             records.append(found)
-    if validate_only:
+    if leaves_nothing(validate_only):
         return Step(state, Outcome("NONE", None, (), False))
     for record in records if replayed else ():
         if record.name is not None:
@@ -502,12 +537,18 @@ def _replayed(levels: Levels, name: str, level: int) -> Levels:
 def replay(state: Features, name: str, level: Level) -> Features | Refused:
     """`replay` of a FeatureLevelRecord.
 
-    FEA-19: The replay of a level that this controller does not support, or of a metadata.version that 4.3.0 does not
-    know, is a fault and changes nothing. [{MANAGER}, replay; {CHAPTER}]
-
     FEA-20: The replay of a record gives the feature its level; level 0 removes it. A record of kraft.version is
     skipped: some were written by mistake, and the raft client knows better. [{MANAGER}, replay; KAFKA-18979]
     """
+    if (fault := replay_fault(state, name, level)) is not None:
+        return fault
+    return state if name == KRAFT else replace(state, present=_replayed(state.present, name, level))
+
+
+@states(without=ONE_CALL)
+def replay_fault(state: Features, name: str, level: int) -> Refused | None:
+    """FEA-19: The replay of a level that this controller does not support, or of a metadata.version that 4.3.0 does not
+    know, is a fault and changes nothing. [{MANAGER}, replay; {CHAPTER}]"""
     least, most = _range(state.supported, name)
     if not least <= level <= most:
         record = f"FeatureLevelRecord(name='{name}', featureLevel={level})"
@@ -516,7 +557,7 @@ def replay(state: Features, name: str, level: Level) -> Features | Refused:
     if name == METADATA and not OLDEST <= level <= NEWEST:
         known = f"Valid feature levels are from {OLDEST} to {NEWEST}."
         return Refused("FEA-19", ILLEGAL_ARGUMENT, f"No MetadataVersion with feature level {level}. {known}")
-    return state if name == KRAFT else replace(state, present=_replayed(state.present, name, level))
+    return None
 
 
 # ---- reads -----------------------------------------------------------------------------------------------------------

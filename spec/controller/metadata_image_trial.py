@@ -140,9 +140,49 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
     yield made("RegisterControllerRecord", controllerId=3000)
     yield made("NoOpRecord")
     yield made("ZkMigrationStateRecord")
-    for name in ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"):
-        yield made(name)
-        yield made(name)
+    yield from _in_sequence(state)
+
+
+def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
+    """What shows only behind several others is asked for more often where they are there: the end of a transaction and
+    what it takes back, and what concerns several partitions at once."""
+    of, is_open = state.contents, state.transaction is not None
+    for name, times in (
+        ("BeginTransactionRecord", 2 if is_open else 20),
+        ("EndTransactionRecord", 6 if is_open else 2),
+        ("AbortTransactionRecord", 20 if is_open else 2),
+    ):
+        for _ in range(times):
+            yield made(name)
+    if is_open:
+        for _ in range(5):
+            yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=(of.next_producer_id or 0) + 1000)
+    level = 0 if is_open and of.features.get("transaction.version") else 2
+    for _ in range(8):
+        yield made("FeatureLevelRecord", name="transaction.version", featureLevel=level)
+    of_elr = {t.name for t in of.topics.values() for p in t.partitions.values() if p.elr or p.last_known_elr}
+    for _ in range(10 * (len(of_elr) > 1)):
+        yield made("ClearElrRecord", topicName="")
+    for id, broker in of.brokers.items():
+        led = sum(p.leader == int(id) for t in of.topics.values() for p in t.partitions.values())
+        if led and not broker.fenced:
+            for _ in range(2 * led):
+                yield made("UnregisterBrokerRecord", brokerId=int(id), brokerEpoch=broker.epoch)
+                yield made("FenceBrokerRecord", id=int(id), epoch=broker.epoch)
+    for id in (1, 2):
+        for _ in range(8 * (str(id) not in of.brokers)):
+            yield made("RegisterBrokerRecord", brokerId=id, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
+    for n, id in enumerate(IDS):
+        for _ in range(6 * (id not in of.topics)):
+            yield made("TopicRecord", name=f"t{n}", topicId=id)
+    for id, topic in of.topics.items():
+        for n in {0, 1, 2} - {*map(int, topic.partitions)}:
+            for _ in range(4):
+                yield _partition(id, n)
+        for number, p in topic.partitions.items():
+            yield _change(id, int(number), isr=[1], eligibleLeaderReplicas=[2])
+            for _ in range(4 * bool(p.last_known_elr)):
+                yield _change(id, int(number), replicas=[1, 2, 3], directories=list(_DIRECTORIES))
 
 
 _OFFSET: Final = 9

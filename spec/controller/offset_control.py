@@ -58,7 +58,8 @@ class Metrics:
 
 @dataclass(frozen=True)
 class SnapshotId:
-    """A raft snapshot, by the last offset that it covers and that record's epoch."""
+    """A raft snapshot, by its id. The class takes the offset for that of the last record in it; raft means the one
+    behind (QRM-D1)."""
 
     offset: int
     epoch: int
@@ -538,7 +539,7 @@ def handle_commit_batch(
     return committed(state, last_offset, epoch, append_timestamp)
 
 
-@machine.operation("commitControlBatch")
+@machine.operation("commitControlBatch", "OFC-20")
 @idle
 @ensure(lambda state, result: replace(result, metrics=state.metrics) == state, "OFC-11 nothing but the metrics changes")
 def commit_control_batch(
@@ -615,7 +616,7 @@ def commit_standby(
 
 
 # ---- raft snapshots --------------------------------------------------------------------------------------------------
-@machine.operation("beginLoadSnapshot")
+@machine.operation("beginLoadSnapshot", "OFC-20")
 @ensure(lambda state, result: isinstance(result, Refused) == (state.loading is not None), "OFC-16 one at a time")
 @ensure(
     lambda result: (

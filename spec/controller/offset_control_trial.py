@@ -122,6 +122,12 @@ def _batch(arguments: Mapping[str, Any], marker: str) -> tuple[int, list[str]] |
     return first - 1, [marker if o == at and marker != "data" else KEYS[o - 1] for o in range(first, last + 1)]
 
 
+def _has_another_role(state: Offsets, verb: str) -> bool:
+    """A standby appends nothing, the active controller replays nothing, and who loads a raft snapshot neither: it is
+    asked for the next record alone, which only its role forbids."""
+    return state.loading is not None or state.active != (verb == "append")
+
+
 def _calls(state: Offsets, action: str, arguments: Mapping[str, Any]) -> Sequence[Call] | None:
     """The calls for an action of the model."""
     verb, _, marker = action.partition("_")
@@ -130,7 +136,7 @@ def _calls(state: Offsets, action: str, arguments: Mapping[str, Any]) -> Sequenc
     match verb:
         case "append" | "replay":
             batch = _batch(arguments, marker)
-            if batch is None:
+            if batch is None or (_has_another_role(state, verb) and (batch[0], len(batch[1])) != (_next(state), 1)):
                 return None
             given = {"first_offset": batch[0], "records": batch[1]}
             return [("appendBatch", given) if verb == "append" else ("commitBatch", {**given, "epoch": 0})]

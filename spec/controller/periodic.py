@@ -135,21 +135,25 @@ def deadline_of(state: Manager, delay_ns: int) -> int:
     return wrapped(state.now + delay_ns, 64)
 
 
+@states()
+def is_to_be_run(state: Manager, name: str) -> bool:
+    """PER-5: While the manager is active, a task that is registered is scheduled. While it is not, and for a name that
+    is not registered, nothing is. [{MANAGER}, reschedule]"""
+    return state.active and name in state.tasks
+
+
 @states(without={"PER-10": ONE_CALL})
+def earlier(deadline: int, before: Entry | None) -> int:
+    """PER-10: Of each name one run is scheduled. Where one takes the place of another, it is run at the earlier of both
+    times. [{CONTROLLER}; EventQueue.EarliestDeadlineFunction]"""
+    return deadline if before is None else min(deadline, before.deadline_ns)
+
+
 def scheduled(state: Manager, task: Task, delay: Callable[[Task], int] = usual_delay) -> Manager:
-    """The task's next run is put into the queue, or what is there of it is taken away.
-
-    PER-5: While the manager is active, a task that is registered is scheduled. While it is not, and for a name that is
-    not registered, nothing is. [{MANAGER}, reschedule]
-
-    PER-10: Of each name one run is scheduled. Where one takes the place of another, it is run at the earlier of both
-    times. [{CONTROLLER}; EventQueue.EarliestDeadlineFunction]
-    """
-    if not state.active or task.name not in state.tasks:
+    """The task's next run is put into the queue, or what is there of it is taken away."""
+    if not is_to_be_run(state, task.name):
         return replace(state, scheduled={n: s for n, s in state.scheduled.items() if n != task.name})
-    deadline, before = deadline_of(state, delay(task)), state.scheduled.get(task.name)
-    if before is not None:
-        deadline = min(deadline, before.deadline_ns)
+    deadline = earlier(deadline_of(state, delay(task)), state.scheduled.get(task.name))
     return replace(state, scheduled={**state.scheduled, task.name: Entry(deadline, task.id)})
 
 
@@ -194,7 +198,7 @@ only_registered = ensure(
 )
 
 
-@machine.operation("registerTask", "PER-1", "PER-5", "PER-6", "PER-8")
+@machine.operation("registerTask", "PER-1", "PER-6")
 @only_registered
 @ensure(lambda name, result: name in result.tasks, "PER-1 it is there")
 def register_task(state: Manager, name: str, period_ns: Ns, immediate_ns: Ns | None, verbose: bool) -> Manager:
@@ -206,7 +210,7 @@ def register_task(state: Manager, name: str, period_ns: Ns, immediate_ns: Ns | N
     return registered(state, name, period_ns, DEFAULT_IMMEDIATE_NS if immediate_ns is None else immediate_ns)
 
 
-@machine.operation("unregisterTask", "PER-2", "PER-5")
+@machine.operation("unregisterTask", "PER-2")
 @only_registered
 @ensure(lambda name, result: name not in result.tasks and name not in result.scheduled, "PER-2 it is gone")
 def unregister_task(state: Manager, name: str) -> Manager:
@@ -218,7 +222,7 @@ def unregister_task(state: Manager, name: str) -> Manager:
     return unregistered(state, name)
 
 
-@machine.operation("activate", "PER-3", "PER-5", "PER-6", "PER-8")
+@machine.operation("activate", "PER-3")
 @ensure(
     lambda state, result: isinstance(result, Refused) or result.scheduled.keys() == result.tasks.keys(),
     "PER-5 all are scheduled",
@@ -232,7 +236,7 @@ def activate(state: Manager) -> Manager | Refused:
     return ALREADY_ACTIVE if state.active else activated(state)
 
 
-@machine.operation("deactivate", "PER-4", "PER-5")
+@machine.operation("deactivate", "PER-4")
 @ensure(lambda result: not result.active and not result.scheduled, "PER-4 none is scheduled")
 def deactivate(state: Manager) -> Manager:
     """`deactivate`.
@@ -263,8 +267,25 @@ def acted(state: Manager, task: Task, meanwhile: Meanwhile) -> Manager:
     return activated(state) if meanwhile == "reactivate" else state
 
 
-@machine.operation("run", "PER-7", "PER-9", "PER-5", "PER-6", "PER-8", "PER-10")
-@states(without={"PER-12": ONE_CALL, "PER-13": ONE_CALL})
+@states()
+def ends_the_task(outcome: Outcome) -> bool:
+    """PER-11: A run that throws an Error, or whose answer is null, is not followed by another: its task stays
+    registered and is not scheduled, until the manager becomes active again. [{MANAGER}, PeriodicTaskOperation]"""
+    return outcome in ("error", "null")
+
+
+@states(without={"PER-12": ONE_CALL})
+def run_result(task: Task, outcome: Outcome, records: int, atomic: bool) -> RunResult | Refused:
+    """PER-12: A run gives the controller its task's records to write, atomically if the task says so. If the task
+    throws an exception, the run throws a PeriodicControlTaskException that names the task and has the exception's
+    message, and gives no records. [{MANAGER}, PeriodicTaskOperation]"""
+    if outcome == "throws":
+        return Refused("PER-12", FAILED, f"{task.name}: periodic task failed: {task.id}")
+    return RunResult(task.id, records, atomic)
+
+
+@machine.operation("run", "PER-9", "PER-7", "PER-11", "PER-6", "PER-5", "PER-10", "PER-12", "PER-8")
+@states(without={"PER-13": ONE_CALL})
 @require(
     lambda state, name: name in state.scheduled and state.scheduled[name].deadline_ns <= state.now,
     "PER-6 a run is due",
@@ -280,26 +301,13 @@ def run(
 ) -> Step[Manager, RunResult]:
     """The queue runs what is scheduled.
 
-    PER-11: A run that throws an Error, or whose answer is null, is not followed by another: its task stays registered
-    and is not scheduled, until the manager becomes active again. [{MANAGER}, PeriodicTaskOperation]
-
-    PER-12: A run gives the controller its task's records to write, atomically if the task says so. If the task throws
-    an exception, the run throws a PeriodicControlTaskException that names the task and has the exception's message,
-    and gives no records. [{MANAGER}, PeriodicTaskOperation]
-
     PER-13: The task that has run is scheduled again if its name is registered then, even if it is another task that
     has the name by now: that one does not get to run. [{MANAGER}, reschedule]
     """
     task = state.made[state.scheduled[name].task]
     state = replace(state, scheduled={n: s for n, s in state.scheduled.items() if n != name})
     state = acted(state, task, meanwhile)
-    if outcome == "error":
-        return Step(state, ERROR)
-    if outcome == "null":
-        return Step(state, NO_ANSWER)
-    if outcome == "throws":
-        message = f"{name}: periodic task failed: {task.id}"
-        return Step(scheduled(state, task, delay_of_a_failure), Refused("PER-12", FAILED, message))
-    return Step(
-        scheduled(state, task, short_delay if outcome == "again" else usual_delay), RunResult(task.id, records, atomic)
-    )
+    if ends_the_task(outcome):
+        return Step(state, ERROR if outcome == "error" else NO_ANSWER)
+    delay = {"throws": delay_of_a_failure, "again": short_delay, "done": usual_delay}[outcome]
+    return Step(scheduled(state, task, delay), run_result(task, outcome, records, atomic))

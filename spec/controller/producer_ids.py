@@ -73,7 +73,7 @@ class Record:
 class Allocation:
     """A block, and the records that make it one."""
 
-    first_producer_id: Annotated[int, governs("PID-4")]
+    first_producer_id: Annotated[int, governs("PID-4", "PID-13")]
     size: Annotated[int, governs("PID-4")]
     records: Annotated[tuple[Record, ...], governs("PID-5")]
     atomic: Annotated[bool, governs("PID-5")]
@@ -130,7 +130,7 @@ class ShownMemory(NamedTuple):
 class Observation:
     """All that the manager keeps, and the brokers that are registered; now and at every snapshot."""
 
-    next_producer_id: Annotated[int, governs("PID-1", "PID-8", "PID-9", "PID-10", "PID-11")]
+    next_producer_id: Annotated[int, governs("PID-10", "PID-8", "PID-9", "PID-1", "PID-11")]
     snapshot_epochs: Annotated[list[int], governs("PID-11")]
     assigned_broker_id: Annotated[int, governs("PID-1", "PID-8", "PID-9", "PID-11")]
     size: Annotated[int, governs("PID-1", "PID-8", "PID-11")]
@@ -199,18 +199,25 @@ def refused_broker(state: ProducerIds, broker_id: int, broker_epoch: int) -> Ref
 
 # ---- records ---------------------------------------------------------------------------------------------------------
 @states(without={"PID-10": {"proof": "that something may happen is shown by a witness"}})
+def may_say_any(last: Block) -> bool:
+    """PID-10: The chapter says that every record has to move it up. The first record, and the first after a reset, may
+    say any id, be it 0 or negative. [{CLASS}.replay, Kafka 4.3.0]"""
+    return last == EMPTY
+
+
+@states()
+def does_not_rise(last: Block, said: int) -> bool:
+    """PID-9: A record that does not move the next block up is refused, and changes nothing: the same id again, or a
+    lower one, whoever it names. [{CHAPTER}; {CLASS}.replay, Kafka 4.3.0]"""
+    return said <= last.first
+
+
+@states()
 def replayed(state: ProducerIds, record: Record) -> ProducerIds | Refused:
     """PID-8: A record that is replayed says where the next block begins; the broker and the epoch that it names are
-    those of the last record. [{CHAPTER}; {CLASS}.replay, Kafka 4.3.0]
-
-    PID-9: A record that does not move the next block up is refused, and changes nothing: the same id again, or a lower
-    one, whoever it names. [{CHAPTER}; {CLASS}.replay, Kafka 4.3.0]
-
-    PID-10: The chapter says that every record has to move it up. The first record, and the first after a reset, may say
-    any id, be it 0 or negative. [{CLASS}.replay, Kafka 4.3.0]
-    """
+    those of the last record. [{CHAPTER}; {CLASS}.replay, Kafka 4.3.0]"""
     last, said = state.next, record.next_producer_id
-    if last != EMPTY and said <= last.first:
+    if not may_say_any(last) and does_not_rise(last, said):
         message = (
             f"Next Producer ID from replayed record ({said}) is not greater than current next Producer ID in block "
             f"({last})"
@@ -220,12 +227,32 @@ def replayed(state: ProducerIds, record: Record) -> ProducerIds | Refused:
     return replace(state, present=state.present._replace(next=block, broker_epoch=record.broker_epoch))
 
 
+@states()
+def record_of(first: int, broker_id: int, broker_epoch: int) -> Record:
+    """PID-5: A block's record, which is the only one, names the broker and its epoch, and says that the next block
+    begins behind this one. [{CHAPTER}; {CLASS}.generateNextProducerId, Kafka 4.3.0; KAFKA-15552]"""
+    return Record(0, broker_id, broker_epoch, first + BLOCK_SIZE)
+
+
+@states()
+def is_exhausted(first: int) -> bool:
+    """PID-7: If a whole block does not end within 64 bits none is given, and nothing changes: the ids above are never
+    given. [{CLASS}.generateNextProducerId, Kafka 4.3.0]"""
+    return first > LONG_MAX - BLOCK_SIZE
+
+
+@states(without={"PID-6": not_modelled("the call alone changes nothing")})
+def changes_something(replayed: bool) -> bool:
+    """PID-6: To ask changes nothing: until the record is replayed whoever asks is given the same block.
+    [{CLASS}.generateNextProducerId, Kafka 4.3.0]"""
+    return replayed
+
+
 def _answered(result: Step[ProducerIds, Allocation]) -> bool:
     return not isinstance(result.result, Refused)
 
 
-@machine.operation("generateNextProducerId", "PID-2", "PID-3", "PID-8")
-@states(without={"PID-6": not_modelled("the call alone changes nothing")})
+@machine.operation("generateNextProducerId", "PID-5", "PID-6", "PID-7", "PID-2", "PID-3", "PID-8")
 @ensure(
     lambda state, broker_id, broker_epoch, result: (
         _answered(result) <= (dict(state.present.brokers).get(broker_id, broker_epoch - 1) == broker_epoch)
@@ -262,15 +289,6 @@ def generate_next_producer_id(
     PID-4: A block has {BLOCK_SIZE} ids, from where the last record said that the next block begins, and is the asking
     broker's. [{CHAPTER}; {CLASS}.generateNextProducerId; ProducerIdsBlock, Kafka 4.3.0]
 
-    PID-5: Its record, which is the only one, names the broker and its epoch, and says that the next block begins behind
-    this one. [{CHAPTER}; {CLASS}.generateNextProducerId, Kafka 4.3.0; KAFKA-15552]
-
-    PID-6: To ask changes nothing: until the record is replayed whoever asks is given the same block.
-    [{CLASS}.generateNextProducerId, Kafka 4.3.0]
-
-    PID-7: If a whole block does not end within 64 bits none is given, and nothing changes: the ids above are never
-    given. [{CLASS}.generateNextProducerId, Kafka 4.3.0]
-
     PID-13: No id is in two blocks whose records are both in the log, however often the controller changes: a block
     begins where a record in the log said, and the record behind it says more. [KIP-730; {CLASS}, Kafka 4.3.0]
     """
@@ -278,11 +296,11 @@ def generate_next_producer_id(
     if refusal is not None:
         return Step(state, refusal)
     first = state.next.first
-    if first > LONG_MAX - BLOCK_SIZE:
+    if is_exhausted(first):
         message = "Exhausted all producerIds as the next block's end producerId has exceeded the int64 type limit"
         return Step(state, Refused("PID-7", UNKNOWN_SERVER, message))
-    record = Record(0, broker_id, broker_epoch, first + BLOCK_SIZE)
-    after = _after(state, record) if replayed else state
+    record = record_of(first, broker_id, broker_epoch)
+    after = _after(state, record) if changes_something(replayed) else state
     return Step(after, Allocation(first, BLOCK_SIZE, (record,), False, broker_id))
 
 
@@ -293,7 +311,7 @@ def _after(state: ProducerIds, record: Record) -> ProducerIds:
     return after
 
 
-@machine.operation("replay", "PID-8", "PID-9", "PID-10")
+@machine.operation("replay", "PID-10", "PID-8", "PID-9")
 @ensure(
     lambda state, next_producer_id, result: (
         isinstance(result, Refused) == (state.next != EMPTY and next_producer_id <= state.next.first)

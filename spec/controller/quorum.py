@@ -9,7 +9,7 @@ offset: how Kafka avoids the copying is TML. Source: Kafka Internals, ch. 11, "W
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated
@@ -17,13 +17,13 @@ from typing import Annotated
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, states
-from kafkaspec.contract.codec import partial
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     ELR,
+    HALTED,
     MIN_ISR,
     NO_EPOCH,
     NO_LOG_OFFSET,
@@ -35,10 +35,13 @@ from kafkaspec.spec.common.metadata_log import (
     Batch,
     Fault,
     Kind,
+    Observation,
     Outcome,
     PendingCall,
+    PurgatoryEntry,
     QueuedWrite,
     Record,
+    are_known,
 )
 
 PREFIX = "QRM"
@@ -80,12 +83,9 @@ clause(
     """Every write is answered at last: with its result when its records are committed, or with an error when its
     controller gives up.""",
     source="Kafka Internals, ch. 11 (no request vanishes); DeferredEventQueue, Kafka 4.3.0",
-    without={
-        "spec": "a matter of time",
-        "impl": "a matter of time",
-        "test": "a matter of time: explored under fairness",
-    }
-    | {"mutant": "a matter of time", "proof": "the prover is asked no leads-to claims: explored"},
+    without=dict.fromkeys(("spec", "impl", "mutant"), "a matter of time")
+    | {"test": "a matter of time: explored under fairness"}
+    | {"proof": "the prover is asked no leads-to claims: explored"},
 )
 
 Room = Annotated[int, Within(1, 1000)]
@@ -138,34 +138,6 @@ class Controller:
         return self.sent[0].base if self.sent else self.end
 
 
-@partial
-@dataclass(frozen=True)
-class Observation:
-    """What is compared after every call."""
-
-    claim_epoch: Annotated[int, governs("QRM-16", "QRM-21", "QRM-24")]
-    last_committed_offset: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31", "QRM-34")]
-    last_committed_epoch: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31")]
-    last_stable_offset: Annotated[int, governs("QRM-26", "QRM-13", "QRM-31")]
-    next_write_offset: Annotated[int, governs("QRM-5", "QRM-16")]
-    transaction_start_offset: Annotated[int, governs("QRM-25", "QRM-22")]
-    snapshot_epochs: Annotated[list[int], governs("QRM-5", "QRM-38", "QRM-22")]
-    memory: Annotated[dict[str, int], governs("QRM-5", "QRM-6", "QRM-25", "QRM-22")]
-    stable: Annotated[dict[str, int] | None, governs("QRM-26", "QRM-2")]
-    """the memory at the last stable offset; null where there is no snapshot"""
-    pending: Annotated[list[tuple[int, int]], governs("QRM-10", "QRM-12", "QRM-15")]
-    """offsets and calls in the purgatory; of the activation the call is -1"""
-    log: Annotated[list[Batch], governs("QRM-8", "QRM-9", "QRM-18", "QRM-19")]
-    """of Raft's log what it has not been handed"""
-    faults: Annotated[int, governs("QRM-23")]
-    """how many faults it reported that are not fatal"""
-    halted: Annotated[bool, governs("QRM-7", "QRM-29", "QRM-33")]
-
-
-NOTHING_LEFT = (NO_EPOCH, NO_LOG_OFFSET, NO_EPOCH, NO_LOG_OFFSET, NO_LOG_OFFSET, NO_LOG_OFFSET)
-HALTED = Observation(*NOTHING_LEFT, [], {}, None, [], [], 0, halted=True)
-
-
 def initial(max_records_per_batch: Room = 1000, bootstrap_level: Level = TRANSACTIONS, elr: bool = False) -> Controller:
     """A standby with an empty log."""
     return Controller(max_records_per_batch, bootstrap_level, elr)
@@ -186,7 +158,7 @@ def observe(state: Controller) -> Observation:
         [*past],
         dict(state.memory),
         dict(past[state.stable]) if state.stable in past else None,
-        [(w.offset, w.call) for w in state.purgatory],
+        [PurgatoryEntry(w.offset, w.call) for w in state.purgatory],
         [*state.sent],
         state.faults,
         halted=False,
@@ -194,7 +166,7 @@ def observe(state: Controller) -> Observation:
 
 
 machine = Machine("quorum", initial, observe)
-Answers = list[Answer]
+Answers = Annotated[list[Answer], governs("QRM-10", "QRM-11", "QRM-12", "QRM-14", "QRM-15")]
 
 
 # ---- memory and its past ---------------------------------------------------------------------------------------------
@@ -223,22 +195,40 @@ def remembered(memory: tuple[tuple[str, int], ...], name: str, value: int) -> tu
     return tuple(sorted({**dict(memory), name: value}.items()))
 
 
-@states(without={"QRM-6": {"model": WITHOUT_RECORDS, "proof": WITHOUT_RECORDS}, "QRM-30": ONE_CALL})
+@states(without={"QRM-6": {"model": WITHOUT_RECORDS, "proof": WITHOUT_RECORDS}})
+def with_offset(state: Controller, name: str, offset: int) -> Controller:
+    """QRM-6: A record is applied at the offset that it has in the log: the active controller takes it from Raft's
+    answer, as Raft puts batches of its own between those of the controller. State that keeps offsets is therefore the
+    same everywhere. [KAFKA-15213; KAFKA-17304; QuorumController.ControllerWriteEvent.run, Kafka 4.3.0]"""
+    return replace(state, memory=remembered(state.memory, name, offset))
+
+
+@states()
+def transacted(state: Controller, kind: Kind, offset: int, in_snapshot: bool) -> Controller | None:
+    """QRM-25: A record that begins a metadata transaction at offset t takes a snapshot at t - 1 and opens it, if none
+    is open. One that ends it closes it; one that aborts it closes it and makes memory what it was at t - 1. Otherwise
+    such a record cannot be applied, and none of them can be in a snapshot. [{STABLE}; KIP-868;
+    OffsetControlManager.replay, Kafka 4.3.0]"""
+    if in_snapshot or (state.begun == NO_LOG_OFFSET) != (kind == Kind.BEGIN):
+        return None
+    if kind == Kind.BEGIN:
+        before = with_snapshot(state, offset - 1)
+        return None if before is None else replace(before, begun=offset)
+    after = reverted(state, state.begun - 1) if kind == Kind.ABORT else state
+    return None if after is None else replace(after, begun=NO_LOG_OFFSET)
+
+
+@states(without={"QRM-30": ONE_CALL})
+def is_unknown(kind: Kind) -> bool:
+    """QRM-30: A record of a type that the controller does not know cannot be applied; it is not skipped. [Kafka
+    Internals, ch. 11, Gotchas; QuorumController.replay, Kafka 4.3.0]"""
+    return kind == Kind.UNKNOWN
+
+
 def applied(state: Controller, record: Record, offset: int, in_snapshot: bool = False) -> Controller | None:
-    """With a record applied; None if it cannot be.
-
-    QRM-6: A record is applied at the offset that it has in the log: the active controller takes it from Raft's answer,
-    as Raft puts batches of its own between those of the controller. State that keeps offsets is therefore the same
-    everywhere. [KAFKA-15213; KAFKA-17304; QuorumController.ControllerWriteEvent.run, Kafka 4.3.0]
-
-    QRM-25: A record that begins a metadata transaction at offset t takes a snapshot at t - 1 and opens it, if none is
-    open. One that ends it closes it; one that aborts it closes it and makes memory what it was at t - 1. Otherwise such
-    a record cannot be applied, and none of them can be in a snapshot. [{STABLE}; KIP-868; OffsetControlManager.replay,
-    Kafka 4.3.0]
-
-    QRM-30: A record of a type that the controller does not know cannot be applied; it is not skipped. [Kafka Internals,
-    ch. 11, Gotchas; QuorumController.replay, Kafka 4.3.0]
-    """
+    """With a record applied; None if it cannot be."""
+    if is_unknown(record.kind):
+        return None
     match record.kind:
         case Kind.SET:
             return replace(state, memory=remembered(state.memory, record.key, record.value))
@@ -247,18 +237,10 @@ def applied(state: Controller, record: Record, offset: int, in_snapshot: bool = 
         case Kind.FEATURE:
             return replace(state, memory=remembered(state.memory, ELR, record.value))
         case Kind.REGISTER:
-            return replace(state, memory=remembered(state.memory, f"broker {record.value}", offset))
+            return with_offset(state, f"broker {record.value}", offset)
         case Kind.NO_OP:
             return state
-        case Kind.BEGIN if state.begun == NO_LOG_OFFSET and not in_snapshot:
-            before = with_snapshot(state, offset - 1)
-            return None if before is None else replace(before, begun=offset)
-        case Kind.END if state.begun != NO_LOG_OFFSET and not in_snapshot:
-            return replace(state, begun=NO_LOG_OFFSET)
-        case Kind.ABORT if state.begun != NO_LOG_OFFSET and not in_snapshot:
-            before = reverted(state, state.begun - 1)
-            return None if before is None else replace(before, begun=NO_LOG_OFFSET)
-    return None
+    return transacted(state, record.kind, offset, in_snapshot)
 
 
 def all_applied(state: Controller, records: Sequence[Record], base: int) -> Controller | None:
@@ -292,38 +274,49 @@ def settled(state: Controller, batch: Batch) -> Controller:
 
 
 @states()
+def is_stable(state: Controller, waiting: PendingCall) -> bool:
+    """QRM-14: A write is answered with its result only when the last stable offset has reached the offset of its last
+    record. [{WRITE}; Kafka Internals, ch. 11, Durability before acknowledgement]"""
+    return waiting.offset <= state.stable
+
+
+@states()
 def completed(state: Controller) -> tuple[Controller, Answers]:
     """The purgatory, and what it answers when the stable offset has moved.
-
-    QRM-14: A write is answered with its result only when the last stable offset has reached the offset of its last
-    record. [{WRITE}; Kafka Internals, ch. 11, Durability before acknowledgement]
 
     QRM-15: When the stable offset moves, all calls that wait for an offset up to it are answered, by rising offset, and
     at one offset in the order in which they came. [DeferredEventQueue.completeUpTo, Kafka 4.3.0]
     """
-    done = [w for w in state.purgatory if w.offset <= state.stable]
+    done = [w for w in state.purgatory if is_stable(state, w)]
     answers = [Answer(w.call, Outcome.DONE, w.response) for w in done if w.call != ACTIVATION]
     return replace(state, purgatory=state.purgatory[len(done) :]), answers
 
 
 # ---- giving up -------------------------------------------------------------------------------------------------------
 @states()
-def renounced(state: Controller) -> tuple[Controller, Answers]:
-    """After leadership is given up, and what is answered to those who wait.
+def failed(state: Controller) -> Answers:
+    """What is answered to those who wait.
 
     QRM-21: A controller that renounces leadership tells Raft to resign in the epoch that it claimed, claims none, and
     fails every call in its purgatory with NotControllerException, in the order in which they would have been answered.
     [{BECOMING}; QuorumController.renounce, Kafka 4.3.0]
-
-    QRM-22: It makes memory what it was at the last stable offset, so that what is written and not stable is gone.
-    Kafka 4.3.0 leaves two things as they are: the committed offset, though within a transaction memory is then older
-    than that; and the start of the open transaction, though its begin, or its end, may be among what is gone.
-    [{BECOMING}; OffsetControlManager.deactivate, Kafka 4.3.0]
     """
-    answers = [Answer(w.call, Outcome.NOT_CONTROLLER) for w in state.purgatory if w.call != ACTIVATION]
-    standby = replace(state, claim=NO_EPOCH, next_write=NO_LOG_OFFSET, purgatory=())
-    after = reverted(standby, state.stable)
-    return (halted(state), []) if after is None else (after, answers)
+    return [Answer(w.call, Outcome.NOT_CONTROLLER) for w in state.purgatory if w.call != ACTIVATION]
+
+
+@states()
+def gone_back(state: Controller) -> Controller | None:
+    """QRM-22: Who renounces makes memory what it was at the last stable offset, so that what is written and not stable
+    is gone. Kafka 4.3.0 leaves two things as they are: the committed offset, though within a transaction memory is then
+    older than that; and the start of the open transaction, though its begin, or its end, may be among what is gone.
+    [{BECOMING}; OffsetControlManager.deactivate, Kafka 4.3.0]"""
+    return reverted(state, state.stable)
+
+
+def renounced(state: Controller) -> tuple[Controller, Answers]:
+    """After leadership is given up, and what is answered to those who wait."""
+    after = gone_back(replace(state, claim=NO_EPOCH, next_write=NO_LOG_OFFSET, purgatory=()))
+    return (halted(state), []) if after is None else (after, failed(state))
 
 
 @states(without={"QRM-23": {"model": "the model has the failover, not its cause", "proof": "likewise"}})
@@ -352,102 +345,128 @@ def faulted(state: Controller, fault: Fault, call: int) -> tuple[Controller, Ans
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-@states(without={"QRM-8": ONE_CALL, "QRM-9": ONE_CALL})
-def batches_of(records: Sequence[Record], atomic: bool, cap: int) -> list[Sequence[Record]] | None:
-    """What is handed to Raft, batch by batch; None if that is an error.
+@states(without={"QRM-8": ONE_CALL})
+def in_one_batch(records: Sequence[Record], cap: int) -> list[Sequence[Record]] | None:
+    """QRM-8: Records that must be written all or none are one batch; if there are more than a batch may have, that is
+    an error, and nothing is written. [Kafka Internals, ch. 11, Atomic vs. non-atomic batches;
+    QuorumController.appendRecords, Kafka 4.3.0]"""
+    return None if len(records) > cap else [records]
 
-    QRM-8: Records that must be written all or none are one batch; if there are more than a batch may have, that is an
-    error, and nothing is written. [Kafka Internals, ch. 11, Atomic vs. non-atomic batches;
-    QuorumController.appendRecords, Kafka 4.3.0]
 
-    QRM-9: Others are as many batches as needed, each as large as may be, and the call waits for the last. If they are
-    an exact multiple of what a batch may have, Kafka 4.3.0 hands Raft an empty batch behind them, which Raft refuses:
-    the controller fails over by a fault. That is no known deviation: nobody is promised when a controller does not fail
-    over, and what comes of it is what comes of any fault (QRM-23). [Kafka Internals, ch. 11, Atomic vs. non-atomic
-    batches; QuorumController.appendRecords; KafkaRaftClient.append, Kafka 4.3.0]
-    """
-    if atomic:
-        return None if len(records) > cap else [records]
+@states(without={"QRM-9": ONE_CALL})
+def in_batches(records: Sequence[Record], cap: int) -> list[Sequence[Record]]:
+    """QRM-9: Records that need not be are as many batches as needed, each as large as may be, and the call waits for
+    the last. If they are an exact multiple of what a batch may have, Kafka 4.3.0 hands Raft an empty batch behind them,
+    which Raft refuses: the controller fails over by a fault. That is no known deviation: nobody is promised when a
+    controller does not fail over, and what comes of it is what comes of any fault (QRM-23). [Kafka Internals, ch. 11,
+    Atomic vs. non-atomic batches; QuorumController.appendRecords; KafkaRaftClient.append, Kafka 4.3.0]"""
     return [records[n : n + cap] for n in range(0, len(records) + 1, cap)]
 
 
-@states(without={"QRM-7": ONE_CALL, "QRM-36": {"model": "a failover by a fault", "proof": "a failover by a fault"}})
-def appended(
-    state: Controller, call: int, response: int, records: Sequence[Record], atomic: bool, refused_at: int
-) -> tuple[Controller, Answers]:
-    """After an event's records were written.
+@states()
+def written(state: Controller, records: Sequence[Record]) -> Controller | None:
+    """After a batch; None if one of its records cannot be applied.
 
     QRM-5: Of each batch first Raft prepares it, then its records are applied to memory, then Raft is told to write it;
     then a snapshot of memory is taken at its last offset, and the next write offset is the one behind it. [{WRITE};
     QuorumController.ControllerWriteEvent.run, Kafka 4.3.0]
-
-    QRM-7: If a record cannot be applied on the active controller, the fault is fatal, and Raft is not told to write the
-    batch. [{WRITE}; QuorumController.ControllerWriteEvent.run, Kafka 4.3.0]
-
-    QRM-10: A call with records is not answered when it is done; it waits in the purgatory at the offset of its last
-    record. [{WRITE}]
-
-    QRM-36: If Raft refuses to prepare a batch because it has lost leadership, the controller fails over; what it
-    applied of earlier batches of the call goes with the rest. [NotLeaderException; QuorumController.renounce, Kafka
-    4.3.0]
     """
-    batches = batches_of(records, atomic, state.cap)
+    batch = Batch(state.end, state.claim, tuple(records))
+    after = all_applied(state, records, batch.base)
+    kept = None if after is None else with_snapshot(after, batch.last)
+    end = batch.last + 1
+    return None if kept is None else replace(kept, next_write=end, end=end, sent=(*state.sent, batch))
+
+
+@states(without={"QRM-7": ONE_CALL})
+def cannot_go_on(after: Controller | None) -> bool:
+    """QRM-7: If a record cannot be applied on the active controller, the fault is fatal, and Raft is not told to write
+    the batch. [{WRITE}; QuorumController.ControllerWriteEvent.run, Kafka 4.3.0]"""
+    return after is None
+
+
+@states(without={"QRM-36": {"model": "a failover by a fault", "proof": "a failover by a fault"}})
+def is_refused(batch: int, refused_at: int) -> bool:
+    """QRM-36: If Raft refuses to prepare a batch because it has lost leadership, the controller fails over; what it
+    applied of earlier batches of the call goes with the rest. [NotLeaderException; QuorumController.renounce, Kafka
+    4.3.0]"""
+    return batch == refused_at
+
+
+@states()
+def waiting(state: Controller, call: int, response: int) -> Controller:
+    """QRM-10: A call with records is not answered when it is done; it waits in the purgatory at the offset of its last
+    record. [{WRITE}]"""
+    return replace(state, purgatory=(*state.purgatory, PendingCall(state.end - 1, call, response)))
+
+
+def appended(
+    state: Controller, call: int, response: int, records: Sequence[Record], atomic: bool, refused_at: int
+) -> tuple[Controller, Answers]:
+    """After an event's records were written."""
+    batches = in_one_batch(records, state.cap) if atomic else in_batches(records, state.cap)
     if batches is None:
         return faulted(state, Fault.UNEXPECTED, call)
     for n, batch in enumerate(batches):
-        if n == refused_at:
+        if is_refused(n, refused_at):
             return faulted(state, Fault.NOT_LEADER, call)
         if not batch:
             return faulted(state, Fault.UNEXPECTED, call)
-        base, last = state.end, state.end + len(batch) - 1
-        after = all_applied(state, batch, base)
-        kept = None if after is None else with_snapshot(after, last)
-        if kept is None:
+        after = written(state, batch)
+        if cannot_go_on(after):
             return halted(state), []
-        state = replace(
-            kept, next_write=last + 1, end=last + 1, sent=(*state.sent, Batch(base, state.claim, tuple(batch)))
-        )
-    return replace(state, purgatory=(*state.purgatory, PendingCall(state.end - 1, call, response))), []
+        assert after is not None
+        state = after
+    return waiting(state, call, response), []
 
 
-@states(without={"QRM-1": ONE_CALL, "QRM-4": {"model": WITHOUT_RECORDS, "proof": WITHOUT_RECORDS}})
+@states(without={"QRM-1": ONE_CALL})
+def takes_writes(state: Controller) -> bool:
+    """QRM-1: A write at a controller that is not active does nothing, and is answered NotControllerException. [{WRITE};
+    QuorumController.ControllerWriteEvent.run, Kafka 4.3.0]"""
+    return state.active
+
+
+@states(without={"QRM-4": {"model": WITHOUT_RECORDS, "proof": WITHOUT_RECORDS}})
+def latest_value(state: Controller, key: str) -> int:
+    """QRM-4: A write makes its records and its result from the latest memory, what is not committed included, and
+    changes nothing by that. [{WRITE}; QuorumController.ControllerWriteOperation, Kafka 4.3.0]"""
+    return dict(state.memory).get(key, NO_LOG_OFFSET)
+
+
+@states()
+def answered_at_once(call: int, response: int) -> Answers:
+    """QRM-11: A write that has no records is answered at once if the purgatory is empty. [{WRITE}]"""
+    return [Answer(call, Outcome.DONE, response)]
+
+
+@states()
+def has_to_wait(state: Controller) -> bool:
+    """QRM-12: A write without records that finds calls in the purgatory waits at the highest offset for which one
+    waits, so that all that it saw is stable when it is answered. [{WRITE}; DeferredEventQueue.highestPendingOffset,
+    Kafka 4.3.0]"""
+    return bool(state.purgatory)
+
+
+def behind_the_last(state: Controller, call: int, response: int) -> Controller:
+    """With a call that waits where the last one does."""
+    last = PendingCall(state.purgatory[-1].offset, call, response)
+    return replace(state, purgatory=(*state.purgatory, last))
+
+
 def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFUSED) -> tuple[Controller, Answers]:
-    """After a write event.
-
-    QRM-1: A write at a controller that is not active does nothing, and is answered NotControllerException. [{WRITE};
-    QuorumController.ControllerWriteEvent.run, Kafka 4.3.0]
-
-    QRM-4: A write makes its records and its result from the latest memory, what is not committed included, and changes
-    nothing by that. [{WRITE}; QuorumController.ControllerWriteOperation, Kafka 4.3.0]
-
-    QRM-11: A write that has no records is answered at once if the purgatory is empty. [{WRITE}]
-
-    QRM-12: If it is not, it waits at the highest offset for which a call waits, so that all that it saw is stable when
-    it is answered. [{WRITE}; DeferredEventQueue.highestPendingOffset, Kafka 4.3.0]
-    """
+    """After a write event."""
     call, state = state.calls, replace(state, calls=state.calls + 1)
-    if not state.active:
+    if not takes_writes(state):
         return state, [Answer(call, Outcome.NOT_CONTROLLER)]
     if write.fault != Fault.NONE:
         return faulted(state, write.fault, call)
-    response = dict(state.memory).get(write.key, NO_LOG_OFFSET)
+    response = latest_value(state, write.key)
     if write.records:
         return appended(state, call, response, write.records, write.atomic, refused_at)
-    if not state.purgatory:
-        return state, [Answer(call, Outcome.DONE, response)]
-    waiting = PendingCall(state.purgatory[-1].offset, call, response)
-    return replace(state, purgatory=(*state.purgatory, waiting)), []
-
-
-def are_known(records: Iterable[Record]) -> bool:
-    """Of metadata versions there are two here: one that has transactions and one that has none. Of the feature there is
-    one level. A record has a name or a number only where its kind says what they are."""
-    levels = {Kind.VERSION: (NO_TRANSACTIONS, TRANSACTIONS), Kind.FEATURE: (1,)}
-    named = {Kind.SET, Kind.REGISTER}
-    return all(
-        (r.key == "" or r.kind == Kind.SET) and (r.kind in named or r.value in levels.get(r.kind, (0,)))
-        for r in records
-    )
+    if has_to_wait(state):
+        return behind_the_last(state, call, response), []
+    return state, answered_at_once(call, response)
 
 
 KNOWN = "QRM-18 records that there are"
@@ -483,9 +502,10 @@ not_before_stable = ensure(
 )
 
 
-@machine.operation(
-    "write", "QRM-10", "QRM-5", "QRM-1", "QRM-4", "QRM-11", "QRM-12", "QRM-7", "QRM-8", "QRM-9", "QRM-23"
-)
+OF_A_WRITE = tuple(f"QRM-{n}" for n in (10, 5, 23, 36, 22, 1, 4, 11, 12, 7, 8, 9))
+
+
+@machine.operation("write", *OF_A_WRITE)
 @runs
 @require(lambda records: are_known(records), KNOWN)
 @goes_back
@@ -534,7 +554,7 @@ def read(state: Controller, key: str) -> int | None:
 
 
 # ---- what Raft says --------------------------------------------------------------------------------------------------
-@machine.operation("commit", "QRM-14", "QRM-15", "QRM-26", "QRM-27", "QRM-29", "QRM-34")
+@machine.operation("commit", "QRM-13", "QRM-15", "QRM-14", "QRM-26", "QRM-27", "QRM-29", "QRM-34")
 @runs
 @require(lambda state, count: count <= len(state.sent), "QRM-3 it is in the log")
 @goes_back
@@ -543,11 +563,7 @@ def read(state: Controller, key: str) -> int | None:
 @not_before_stable
 def commit(state: Controller, count: Annotated[int, Within(1, 1000)]) -> Step[Controller, Answers]:
     """The next batches of its log are committed, and it is handed them: as the active controller, or as a standby that
-    finds what it wrote, and gave up, committed by another.
-
-    QRM-13: The active controller does not apply again what is committed. It moves the committed offset and epoch, and
-    with them the stable offset; older snapshots go. [{WRITE}; {CONTROLLER}; {MANAGER}]
-    """
+    finds what it wrote, and gave up, committed by another."""
     answers = Answers()
     for batch in state.sent[:count]:
         state, more = handed(replace(state, sent=state.sent[1:]), batch)
@@ -558,28 +574,49 @@ def commit(state: Controller, count: Annotated[int, Within(1, 1000)]) -> Step[Co
 
 
 @states(without={"QRM-34": {"model": "the model leaves out Raft's own records", "proof": "likewise"}})
+def is_of_raft(batch: Batch) -> bool:
+    """QRM-34: A committed batch without records of the controller's, as Raft writes for itself, changes nothing:
+    neither the committed offset, nor the stable one, nor the snapshots. [KAFKA-17608; QuorumController.handleCommit,
+    Kafka 4.3.0]"""
+    return not batch.records
+
+
+@states()
+def settled_by_writer(state: Controller, batch: Batch) -> tuple[Controller, Answers]:
+    """QRM-13: The active controller does not apply again what is committed. It moves the committed offset and epoch,
+    and with them the stable offset; older snapshots go. [{WRITE}; {CONTROLLER}; {MANAGER}]"""
+    return completed(settled(state, batch))
+
+
+@states()
+def replayed(state: Controller, batch: Batch) -> Controller | None:
+    """QRM-27: A standby applies each committed record, at its offset in the log; then it moves its offsets, and takes a
+    snapshot where it is stable. [{WRITE}; {CONTROLLER}]"""
+    after = all_applied(state, batch.records, batch.base)
+    return None if after is None else settled(after, batch)
+
+
+@states()
+def cannot_follow(after: Controller | None) -> bool:
+    """QRM-29: A committed record that a standby cannot apply is a fatal fault. [Kafka Internals, ch. 11, Failure
+    handling; {CONTROLLER}]"""
+    return after is None
+
+
 def handed(state: Controller, batch: Batch) -> tuple[Controller, Answers]:
-    """After a committed batch.
-
-    QRM-34: A committed batch without records of the controller's, as Raft writes for itself, changes nothing: neither
-    the committed offset, nor the stable one, nor the snapshots. [KAFKA-17608; QuorumController.handleCommit, Kafka
-    4.3.0]
-
-    QRM-27: A standby applies each committed record, at its offset in the log; then it moves its offsets, and takes a
-    snapshot where it is stable. [{WRITE}; {CONTROLLER}]
-
-    QRM-29: A committed record that a standby cannot apply is a fatal fault. [Kafka Internals, ch. 11, Failure handling;
-    {CONTROLLER}]
-    """
-    if not batch.records:
+    """After a committed batch."""
+    if is_of_raft(batch):
         return state, []
     if state.active:
-        return completed(settled(state, batch))
-    after = all_applied(state, batch.records, batch.base)
-    return (halted(state), []) if after is None else (settled(after, batch), [])
+        return settled_by_writer(state, batch)
+    after = replayed(state, batch)
+    if cannot_follow(after):
+        return halted(state), []
+    assert after is not None
+    return after, []
 
 
-@machine.operation("replicate", "QRM-27", "QRM-29", "QRM-25", "QRM-26")
+@machine.operation("replicate", "QRM-29", "QRM-27", "QRM-25", "QRM-26")
 @runs
 @require(lambda state: not state.active, "QRM-3 another wrote it")
 @require(lambda state, epoch: max(state.committed_epoch, 0) <= epoch <= state.epoch, "QRM-3 in an epoch that was")
@@ -609,7 +646,7 @@ def control(state: Controller) -> Controller:
     return replace(state, end=state.end + 1, sent=(*state.sent, Batch(state.end, state.claim, ())))
 
 
-@machine.operation("lead", "QRM-16", "QRM-17", "QRM-18", "QRM-19", "QRM-10", "QRM-36")
+@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17")
 @runs
 @require(lambda state: not state.active and not state.sent, "QRM-20 it was handed all that was before its epoch")
 @require(lambda state, epoch: epoch > state.epoch, "QRM-3 epochs rise")
@@ -624,14 +661,10 @@ def lead(
     committed, and it was handed that. Raft may refuse what it writes to activate. Who is answered by all that, in
     order.
 
-    QRM-16: A controller that is told that it leads in an epoch claims that epoch, takes a snapshot at its last stable
-    offset, and writes next at the end of Raft's log. [{BECOMING}; QuorumController.claim, Kafka 4.3.0]
-
     QRM-17: Its activation goes before every event that waits in the queue. [{BECOMING}; QuorumController.claim, Kafka
     4.3.0]
     """
-    end = state.end + 1
-    ready = with_snapshot(replace(state, claim=epoch, epoch=epoch, end=end, next_write=end), state.stable)
+    ready = claimed(replace(state, end=state.end + 1), epoch)
     if ready is None:
         return Step(halted(state), [])
     state, answers = activated(ready, refused)
@@ -642,21 +675,34 @@ def lead(
     return Step(state, [] if state.halted else answers)
 
 
+@states()
+def claimed(state: Controller, epoch: int) -> Controller | None:
+    """QRM-16: A controller that is told that it leads in an epoch claims that epoch, takes a snapshot at its last
+    stable offset, and writes next at the end of Raft's log. [{BECOMING}; QuorumController.claim, Kafka 4.3.0]"""
+    return with_snapshot(replace(state, claim=epoch, epoch=epoch, next_write=state.end), state.stable)
+
+
 @states(
     without={"QRM-18": {"model": "the model's log begins with a version", "proof": "the model's log begins with one"}}
 )
-def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
-    """After its activation.
-
-    QRM-18: If there is no metadata version in memory, the activation writes the bootstrap records: between the begin
+def bootstrap_records(state: Controller, has_transactions: bool) -> list[Record]:
+    """QRM-18: If there is no metadata version in memory, the activation writes the bootstrap records: between the begin
     and the end of a transaction if their metadata version has transactions, as one batch otherwise; if they have the
     feature of eligible leader replicas, the min.insync.replicas of this controller is behind them. If a transaction is
     open it is aborted before; without transactions that is a fatal fault. [{BECOMING};
-    ActivationRecordsGenerator.recordsForEmptyLog, Kafka 4.3.0]
+    ActivationRecordsGenerator.recordsForEmptyLog, Kafka 4.3.0]"""
+    begin, end = ([Record(Kind.BEGIN)], [Record(Kind.END)]) if has_transactions else ([], [])
+    elr = [Record(Kind.FEATURE, "", 1), Record(Kind.SET, MIN_ISR, 1)] if state.elr else []
+    return [*begin, Record(Kind.VERSION, "", state.level), *elr, *end]
 
-    QRM-19: If there is one, the activation aborts a transaction that is open, and writes nothing if none is; if the
-    version has no transactions, an open one is a fatal fault. So a bootstrap whose version is committed and whose end
-    is not is aborted, and not written again until the next activation. [{BECOMING};
+
+@states()
+def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
+    """After its activation.
+
+    QRM-19: If there is a metadata version in memory, the activation aborts a transaction that is open, and writes
+    nothing if none is; if the version has no transactions, an open one is a fatal fault. So a bootstrap whose version
+    is committed and whose end is not is aborted, and not written again until the next activation. [{BECOMING};
     ActivationRecordsGenerator.recordsForNonEmptyLog, Kafka 4.3.0]
     """
     level = dict(state.memory).get(VERSION)
@@ -665,9 +711,7 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
         return halted(state), []
     records = [Record(Kind.ABORT)] if open_ else []
     if level is None:
-        begin, end = ([Record(Kind.BEGIN)], [Record(Kind.END)]) if has_transactions else ([], [])
-        elr = [Record(Kind.FEATURE, "", 1), Record(Kind.SET, MIN_ISR, 1)] if state.elr else []
-        records += [*begin, Record(Kind.VERSION, "", state.level), *elr, *end]
+        records += bootstrap_records(state, has_transactions)
     if records:
         atomic = level is not None or not has_transactions
         return appended(state, ACTIVATION, NO_LOG_OFFSET, records, atomic, 0 if refused else NONE_REFUSED)
@@ -716,8 +760,14 @@ def lead_again(state: Controller, epoch: Epoch) -> Controller:
     return replace(state, claim=epoch, epoch=epoch)
 
 
-@machine.operation("loadSnapshot", "QRM-30", "QRM-25", "QRM-33")
 @states(without={"QRM-33": ONE_CALL})
+def loads_nothing(state: Controller) -> bool:
+    """QRM-33: An active controller that is to load a snapshot meets a fatal fault. [Kafka Internals, ch. 11, Failure
+    handling; QuorumController.handleLoadSnapshot, Kafka 4.3.0]"""
+    return state.active
+
+
+@machine.operation("loadSnapshot")
 @runs
 @require(lambda state, offset: offset >= state.end and not state.sent, "QRM-3 it is behind the snapshot")
 @require(lambda state, epoch: state.committed_epoch <= epoch <= state.epoch, "QRM-3 in an epoch that was")
@@ -729,11 +779,8 @@ def load_snapshot(state: Controller, offset: Offset, epoch: Epoch, records: Sequ
     QRM-31: A standby that loads a snapshot first forgets everything, then applies all of its records at its last
     offset, which is then the committed and the stable one; no transaction is open. [Kafka Internals, ch. 11, Failure
     handling; OffsetControlManager.endLoadSnapshot, RecordsSnapshotReader.lastContainedLogOffset, Kafka 4.3.0]
-
-    QRM-33: An active controller that is to load a snapshot meets a fatal fault. [Kafka Internals, ch. 11, Failure
-    handling; QuorumController.handleLoadSnapshot, Kafka 4.3.0]
     """
-    if state.active:
+    if loads_nothing(state):
         return halted(state)
     after: Controller | None = replace(
         Controller(state.cap, state.level, state.elr),

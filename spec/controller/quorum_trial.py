@@ -84,7 +84,7 @@ machine.candidates |= {
     "loadSnapshot:records": _json([[LEVEL, SET_A, BROKER], [LEVEL], [], [BEGIN, LEVEL]]),
     "atomic": lambda state: [True, False],
     "fault": lambda state: [*[Fault.NONE.value] * 14, *(f.value for f in Fault if f != Fault.NONE)],
-    "refused_at": lambda state: [*[-1] * 8, 0, 1],
+    "refused_at": lambda state: [*[-1] * 8, 0, 1, 256],
     "refused": lambda state: [False, False, False, True],
     "known": lambda state: [True, False],
     "count": lambda state: [1, max(1, len(state.sent)), 2],

@@ -1,5 +1,4 @@
-"""One replica of the quorum of controllers: votes, leadership, its log and what is committed, and what its listener is
-told.
+"""One replica of the quorum of controllers: votes, leadership, its log, what is committed, and its listener.
 
 A message comes in as a call, and its answer goes out as a result; a timer that runs out is a call too. What Kafka's
 thread does at its next poll follows at once here: a leader's first record, prepared records, a resignation. A request
@@ -25,12 +24,14 @@ from kafkaspec.spec.common.raft_replica import (
     Event,
     FetchAnswer,
     FetchError,
+    LastRecord,
     Offset,
     Record,
     Replica,
-    Role,
     SnapshotId,
     VoteAnswer,
+    become,
+    hear,
     observe,
     tell_committed,
     tell_leader,
@@ -72,10 +73,11 @@ clause(
     without=OF_MANY,
 )
 clause(
-    """RFT-20: Whoever is elected has every record that was committed in an earlier epoch. [KIP-595, 'Vote']
-
-    RFT-21: Two replicas never give their listeners different records at one offset. [KIP-595]
-    """,
+    """RFT-20: Whoever is elected has every record that was committed in an earlier epoch. [KIP-595, 'Vote']""",
+    without=OF_MANY | {"spec": "about several replicas"},
+)
+clause(
+    """RFT-21: Two replicas never give their listeners different records at one offset. [KIP-595]""",
     without=OF_MANY | EXPLORED | {"spec": "about several replicas"},
 )
 clause(
@@ -111,8 +113,6 @@ def after(state: Replica, result: object) -> Replica:
 
 
 # ---- what is true after every call
-
-
 @states()
 def keeps_its_vote(state: Replica, result: object) -> bool:
     """RFT-1: A replica votes for at most one candidate in an epoch, itself included, and keeps the vote through every
@@ -123,10 +123,15 @@ def keeps_its_vote(state: Replica, result: object) -> bool:
 
 
 @states()
-def epochs_rise(state: Replica, result: object) -> bool:
+def is_of_before(state: Replica, epoch: int) -> bool:
     """RFT-6: An epoch never gets lower. A request of a lower epoch is refused with FENCED_LEADER_EPOCH and changes
     nothing; one of a higher epoch is followed into it, as an unattached replica, or as a follower if it names the
     leader; an answer of a lower epoch is ignored. [{CLIENT}]"""
+    return epoch < state.epoch
+
+
+def epochs_rise(state: Replica, result: object) -> bool:
+    """What RFT-6 begins with."""
     return after(state, result).epoch >= state.epoch
 
 
@@ -157,36 +162,13 @@ def kept(function: F) -> F:
 # ---- roles
 
 
-def _become(state: Replica, role: Role, epoch: int, leader: int | None) -> Replica:
-    """The vote lasts as long as the epoch; what belongs to a role goes with it. The listener is told at once."""
-    s = replace(
-        state,
-        role=role,
-        epoch=epoch,
-        leader=leader,
-        voted=None if epoch != state.epoch or leader == state.local else state.voted,
-        granted=frozenset(),
-        rejected=frozenset(),
-        fetched=False,
-        homeless=state.homeless and epoch == state.epoch and role in ("unattached", "prospective"),
-        fetching=None,
-        begun=None,
-        ends={},
-        seen={},
-        caught=frozenset(),
-        heard=frozenset(),
-        prepared=(),
-    )
-    return tell_leader(s) if role in ("unattached", "follower", "candidate") else s
-
-
 @states()
 def stand(state: Replica) -> Replica:
     """RFT-7: A voter whose election timer or fetch timer runs out becomes prospective: it keeps its epoch, its vote and
     its leader, and asks the others whether they would vote for it, and counts itself. With a majority it becomes a
     candidate, in the next epoch, which it votes for itself in. An observer stands for no election. [KIP-996;
     {QUORUM}]"""
-    asking = replace(_become(state, "prospective", state.epoch, state.leader), granted=frozenset({state.local}))
+    asking = replace(become(state, "prospective", state.epoch, state.leader), granted=frozenset({state.local}))
     return _stand_further(asking)
 
 
@@ -197,7 +179,7 @@ def _stand_further(state: Replica) -> Replica:
     if state.role == "candidate":
         return lead(state)
     mine = frozenset({state.local})
-    candidate = replace(_become(state, "candidate", state.epoch + 1, None), voted=state.local, granted=mine)
+    candidate = replace(become(state, "candidate", state.epoch + 1, None), voted=state.local, granted=mine)
     return _stand_further(candidate)
 
 
@@ -206,7 +188,7 @@ def lead(state: Replica) -> Replica:
     """RFT-9: A candidate with the votes of a majority of its voters leads. Its first record, a leader change, is at the
     end of its log; where voters can change, and the log does not say who they are, kraft.version and the voters follow,
     in the same batch. [{LEADER}]"""
-    s = replace(_become(state, "leader", state.epoch, state.local), begun=state.end, high=None)
+    s = replace(become(state, "leader", state.epoch, state.local), begun=state.end, high=None)
     first: tuple[Record, ...] = (Record(s.epoch),)
     if s.dynamic and s.voters_offset < 0:
         first = (*first, Record(s.epoch, joined=True), Record(s.epoch, voters=s.voters, joined=True))
@@ -216,30 +198,21 @@ def lead(state: Replica) -> Replica:
 @states()
 def give_up(state: Replica) -> Replica:
     """RFT-8: A prospective replica that a majority refuses, or whose election timer runs out, follows the leader that
-    it knows, or is unattached, in the same epoch and with the same vote; then, if it was the timer, it asks again at
-    once. [KIP-996; {CLIENT}; {QUORUM}]"""
+    it knows, in the same epoch and with the same vote. If it knows none, or not where that is, it is unattached, and
+    asks again at once if it was the timer. [KIP-996; {CLIENT}; {QUORUM}]"""
     known = state.leader is not None and not state.homeless
-    return _become(state, "follower" if known else "unattached", state.epoch, state.leader)
+    return become(state, "follower" if known else "unattached", state.epoch, state.leader)
 
 
 def resigned(state: Replica) -> Replica:
     """A leader that leads no more; it forgets its high watermark."""
-    return replace(_become(state, "resigned", state.epoch, state.local), high=None)
-
-
-def _hear(state: Replica, epoch: int, leader: int | None) -> Replica:
-    """Of an epoch, and perhaps who leads it."""
-    if epoch > state.epoch:
-        return _become(state, "unattached" if leader is None else "follower", epoch, leader)
-    if leader is not None and (state.leader is None or state.homeless):
-        return _become(state, "follower", epoch, leader)
-    return state
+    return replace(become(state, "resigned", state.epoch, state.local), high=None)
 
 
 # ---- timers
 
 
-@machine.operation("electionTimeout", kind="time")
+@machine.operation("electionTimeout", "RFT-8", "RFT-7", kind="time")
 @require(lambda state: state.role not in ("leader", "follower"), "RFT-7 a role with an election timer")
 @kept
 def election_timeout(state: Replica) -> Replica:
@@ -247,7 +220,7 @@ def election_timeout(state: Replica) -> Replica:
     election timer runs out it is unattached, in the next epoch, and a voter stands at once. [{CLIENT}; {QUORUM}]"""
     s = state
     if s.role == "resigned":
-        s = _become(s, "unattached", s.epoch + 1, None)
+        s = become(s, "unattached", s.epoch + 1, None)
     elif s.role == "prospective":
         s = give_up(s)
     return stand(s) if s.is_voter and s.role != "follower" else s
@@ -272,30 +245,46 @@ def check_quorum_timeout(state: Replica) -> Replica:
 
 
 @states()
-def would_grant(state: Replica, candidate: int, up_to_date: bool, pre_vote: bool) -> bool:
-    """RFT-3: A pre-vote is granted to a prospective replica whose log is up to date, by any voter that neither leads
-    nor has fetched from the leader that it follows; it changes nothing. [KIP-996; {QUORUM}]
-
-    RFT-4: A vote is granted by an unattached or prospective replica that knows no leader of the epoch and has not voted
-    for another in it, to a candidate whose log is up to date: its last epoch is later, or the same and its end is no
-    less. Whoever was voted for is granted its vote again. [KIP-595; {QUORUM}]
-
-    RFT-5: Followers, candidates, leaders and resigned leaders grant no vote; leaders, and followers that have fetched,
-    grant no pre-vote. [{QUORUM}]
-    """
-    if state.role == "leader":
-        return False
+def grants_nothing(state: Replica, pre_vote: bool) -> bool:
+    """RFT-5: Followers, candidates, leaders and resigned leaders grant no vote; leaders, and followers that have
+    fetched, grant no pre-vote. [{QUORUM}]"""
     if pre_vote:
-        return up_to_date and not (state.role == "follower" and state.fetched)
-    if state.role not in ("unattached", "prospective"):
-        return False
+        return state.role == "leader" or (state.role == "follower" and state.fetched)
+    return state.role not in ("unattached", "prospective")
+
+
+@states()
+def grants_pre_vote(state: Replica, last: LastRecord) -> bool:
+    """RFT-3: A pre-vote is granted to a prospective replica whose log is up to date, by any voter that neither leads
+    nor has fetched from the leader that it follows; it changes nothing. [KIP-996; {QUORUM}]"""
+    return last >= (state.last_epoch, state.end)
+
+
+@states()
+def grants_vote(state: Replica, candidate: int, last: LastRecord) -> bool:
+    """RFT-4: A vote is granted by an unattached or prospective replica that knows no leader of the epoch and has not
+    voted for another in it, to a candidate whose log is up to date: its last epoch is later, or the same and its end is
+    no less. Whoever was voted for is granted its vote again. [KIP-595; {QUORUM}]"""
     if state.voted is not None:
         return state.voted == candidate
-    return state.leader is None and up_to_date
+    return state.leader is None and last >= (state.last_epoch, state.end)
 
 
-@machine.operation("vote", "RFT-3", "RFT-4", "RFT-5", "RFT-6")
+def would_grant(state: Replica, candidate: int, last: LastRecord, pre_vote: bool) -> bool:
+    """Whether a vote, or a pre-vote, is granted."""
+    if grants_nothing(state, pre_vote):
+        return False
+    return grants_pre_vote(state, last) if pre_vote else grants_vote(state, candidate, last)
+
+
 @states(without=ONE_CALL)
+def is_invalid(epoch: int, last_epoch: int, pre_vote: bool) -> bool:
+    """RFT-40: A vote request is invalid whose log has a record of an epoch above its own; a candidate's also where it
+    is of the same epoch. [{CLIENT}]"""
+    return last_epoch > epoch or (last_epoch == epoch and not pre_vote)
+
+
+@machine.operation("vote", "RFT-4", "RFT-3", "RFT-5", "RFT-6")
 @require(lambda state, candidate: candidate != state.local, "RFT-4 nobody asks itself")
 @kept
 @ensure(
@@ -307,14 +296,13 @@ def would_grant(state: Replica, candidate: int, up_to_date: bool, pre_vote: bool
 def vote(
     state: Replica, epoch: Epoch, candidate: NodeId, last_epoch: Epoch, last_offset: Offset, pre_vote: bool
 ) -> Step[Replica, VoteAnswer]:
-    """RFT-40: A vote request is invalid whose log has a record of an epoch above its own; a candidate's also where it
-    is of the same epoch. [{CLIENT}]"""
-    if last_epoch > epoch or (last_epoch == epoch and not pre_vote):
+    """A vote is asked for, or a pre-vote."""
+    if is_invalid(epoch, last_epoch, pre_vote):
         return Step(state, VoteAnswer(INVALID, state.epoch, state.leader))
-    if epoch < state.epoch:
+    if is_of_before(state, epoch):
         return Step(state, VoteAnswer(FENCED, state.epoch, state.leader))
-    s = _hear(state, epoch, None)
-    granted = would_grant(s, candidate, (last_epoch, last_offset) >= (s.last_epoch, s.end), pre_vote)
+    s = hear(state, epoch, None)
+    granted = would_grant(s, candidate, (last_epoch, last_offset), pre_vote)
     if granted and not pre_vote and s.voted is None:
         s = replace(s, voted=candidate)
         if s.role == "prospective":
@@ -324,14 +312,14 @@ def vote(
 
 def heard_answer(state: Replica, error: str, epoch: int, leader: int | None) -> tuple[Replica, bool]:
     """What every answer tells of epoch and leader, and whether the rest of it counts."""
-    if epoch < state.epoch or error == UNKNOWN_EPOCH:
+    if is_of_before(state, epoch) or error == UNKNOWN_EPOCH:
         return state, False
     if epoch > state.epoch or error in (FENCED, NOT_LEADER):
-        return _hear(state, epoch, leader), False
-    return state if state.leader is not None else _hear(state, epoch, leader), error == NONE
+        return hear(state, epoch, leader), False
+    return state if state.leader is not None else hear(state, epoch, leader), error == NONE
 
 
-@machine.operation("voteResponse", "RFT-6", "RFT-7", "RFT-8", "RFT-9")
+@machine.operation("voteResponse", "RFT-8", "RFT-9", "RFT-7", "RFT-6")
 @require(
     lambda state, source: (
         source in state.voters and source != state.local and source not in state.granted | state.rejected
@@ -367,9 +355,9 @@ def vote_response(
 def begin_quorum_epoch(state: Replica, epoch: Epoch, leader: NodeId) -> Step[Replica, VoteAnswer]:
     """RFT-11: A replica that hears of the leader of its epoch, by a request or an answer, and knew none, or not where
     that is, follows it; a leader follows nobody in its epoch. [{CLIENT}]"""
-    if epoch < state.epoch:
+    if is_of_before(state, epoch):
         return Step(state, VoteAnswer(FENCED, state.epoch, state.leader))
-    s = _hear(state, epoch, leader)
+    s = hear(state, epoch, leader)
     return Step(s, VoteAnswer(NONE, s.epoch, s.leader))
 
 
@@ -399,13 +387,17 @@ def election_backoff_ms(state: Replica, successors: tuple[NodeId, ...], max_ms: 
 
 
 @states(without=EXPLORED)
+def is_removed(state: Replica, high: int) -> bool:
+    """RFT-33: A voter is removed if there are others. A leader that removes itself leads on, without its own vote,
+    until that is committed, and then resigns. [{VOTERS}]"""
+    return not state.is_voter and state.voters_offset < high
+
+
+@states(without=EXPLORED)
 def raise_high(state: Replica) -> Replica:
     """RFT-18: The high watermark of a leader is the offset that the logs of a majority of its voters have reached, once
     that is beyond the end of its log at its election; until then it is unknown. The leader counts if it is a voter. It
     never falls. [{LEADER}]
-
-    RFT-33: A voter is removed if there are others. A leader that removes itself leads on, without its own vote, until
-    that is committed, and then resigns. [{VOTERS}]
     """
     assert state.begun is not None
     known = {**state.ends, state.local: state.end}
@@ -414,7 +406,7 @@ def raise_high(state: Replica) -> Replica:
     if high <= max(state.begun, state.high or 0):
         return state
     raised = tell_leader(tell_committed(replace(state, high=high, committed=high)))
-    return resigned(raised) if not state.is_voter and state.voters_offset < high else raised
+    return resigned(raised) if is_removed(state, high) else raised
 
 
 def write(state: Replica, records: tuple[Record, ...]) -> Replica:
@@ -434,8 +426,23 @@ def refused_leader_request(state: Replica, epoch: int) -> FetchError | None:
     return None if state.role == "leader" else NOT_LEADER
 
 
-@machine.operation("fetch", "RFT-14", "RFT-18", "RFT-28")
-@states(without={"RFT-23": EXPLORED})
+@states()
+def diverges(there: SnapshotId, offset: int, last_epoch: int) -> bool:
+    """RFT-15: A fetch is valid if the leader's log has records of its last epoch, up to its offset or further; or if it
+    is of offset 0, and the log begins there. To any other the leader answers with the last epoch of its log that is not
+    above, and where that ends. [KIP-595, 'Fetch'; {LOG}]"""
+    return offset > 0 and (there.epoch != last_epoch or there.offset < offset)
+
+
+@states(without=EXPLORED)
+def needs_a_snapshot(state: Replica, offset: int, last_epoch: int) -> bool:
+    """RFT-23: A fetch from before the log's beginning, or of an epoch before that of the first snapshot, is answered
+    with the id of the latest snapshot; so is one from offset 0, if there is another than that of the bootstrap. A
+    snapshot is made of what is committed, at a batch's end. [KIP-630; {CLIENT}]"""
+    return state.latest != BOOTSTRAP if offset == 0 else state.is_before(offset, last_epoch)
+
+
+@machine.operation("fetch", "RFT-23", "RFT-15", "RFT-18", "RFT-28", "RFT-14")
 @require(lambda state, replica: replica != state.local, "RFT-14 nobody fetches from itself")
 @require(lambda state, offset: state.is_between_batches(offset), "RFT-17 whoever fetches has whole batches")
 @kept
@@ -451,22 +458,16 @@ def refused_leader_request(state: Replica, epoch: int) -> FetchError | None:
 def fetch(
     state: Replica, replica: NodeId, epoch: Epoch, offset: Offset, last_epoch: Epoch
 ) -> Step[Replica, FetchAnswer]:
-    """RFT-15: A fetch is valid if the leader's log has records of its last epoch, up to its offset or further; or if it
-    is of offset 0, and the log begins there. To any other the leader answers with the last epoch of its log that is not
-    above, and where that ends. [KIP-595, 'Fetch'; {LOG}]
-
-    RFT-23: A fetch from before the log's beginning, or of an epoch before that of the first snapshot, is answered with
-    the id of the latest snapshot; so is one from offset 0, if there is another than that of the bootstrap. A snapshot
-    is made of what is committed, at a batch's end. [KIP-630; {CLIENT}]
-    """
+    """A replica fetches from the end of its log."""
     if last_epoch > epoch:
         return Step(state, FetchAnswer(INVALID, state.epoch, state.leader))
     if (error := refused_leader_request(state, epoch)) is not None:
         return Step(state, FetchAnswer(error, state.epoch, state.leader))
     answer = FetchAnswer(NONE, state.epoch, state.leader, state.high)
-    if state.latest is not None and (state.latest != BOOTSTRAP if offset == 0 else state.is_before(offset, last_epoch)):
+    if state.latest is not None and needs_a_snapshot(state, offset, last_epoch):
         return Step(state, answer._replace(snapshot=state.latest))
-    if offset > 0 and ((there := state.end_of_epoch(last_epoch)).epoch != last_epoch or there.offset < offset):
+    there = state.end_of_epoch(last_epoch)
+    if diverges(there, offset, last_epoch):
         return Step(state, answer._replace(diverging=there))
     s = _fetched_by(state, replica, offset)
     high = s.high if s.role == "leader" else s.committed
@@ -497,7 +498,7 @@ def truncated(state: Replica, diverging: SnapshotId) -> Replica:
     return replace(state, log=state.log[: max(0, to - state.start)])
 
 
-@machine.operation("fetchResponse", "RFT-6", "RFT-11", "RFT-16")
+@machine.operation("fetchResponse", "RFT-16", "RFT-11", "RFT-6")
 @require(lambda state: state.role in ("follower", "unattached"), "RFT-17 who fetches")
 @require(lambda state: state.fetching is None, "RFT-24 no records while a snapshot is fetched")
 @require(lambda state, answer: state.agrees(answer.epoch, answer.leader), "RFT-2 one leader an epoch")
@@ -510,14 +511,7 @@ def truncated(state: Replica, diverging: SnapshotId) -> Replica:
 @require(lambda state, answer: state.may_be_followed_by(answer), "RFT-19 records as a leader has them")
 @require(lambda state, answer: state.is_raised_by(answer), "RFT-22 a high watermark does not fall")
 @require(
-    lambda state, answer: (
-        answer.snapshot is None
-        or (
-            (answer.snapshot.epoch, answer.snapshot.offset) > (state.last_epoch, state.end)
-            and answer.snapshot.epoch <= answer.epoch
-            and answer.snapshot.offset >= max(state.committed, state.start, 1)
-        )
-    ),
+    lambda state, answer: answer.snapshot is None or state.lacks(answer.snapshot, answer.epoch),
     "RFT-23 a snapshot of what the follower has not",
 )
 @kept
@@ -527,7 +521,7 @@ def fetch_response(state: Replica, answer: FetchAnswer) -> Replica:
     s, counts = heard_answer(state, answer.error, answer.epoch, answer.leader)
     if not counts:
         return s
-    s = replace(_hear(s, answer.epoch, answer.leader), fetched=True)
+    s = replace(hear(s, answer.epoch, answer.leader), fetched=True)
     if answer.diverging is not None:
         return truncated(s, answer.diverging)
     if answer.snapshot is not None:
@@ -619,8 +613,7 @@ def prepare_append(state: Replica, epoch: Epoch, values: tuple[str, ...]) -> Ste
     """RFT-26: Records that a leader prepares get the offsets behind its log and what is prepared already; the last
     offset is the answer. They are in the log when an append is scheduled, all of them, in that order; a leader that
     leads no more forgets them. Those of one call are one batch; no more are prepared while 10 batches are not
-    scheduled. [{CLIENT}; BatchAccumulator, Kafka 4.3.0]
-    """
+    scheduled. [{CLIENT}; BatchAccumulator, Kafka 4.3.0]"""
     if state.role != "leader":
         return Step(state, NO_LEADER_APPENDS)
     if not values:
@@ -635,7 +628,7 @@ def prepare_append(state: Replica, epoch: Epoch, values: tuple[str, ...]) -> Ste
     return Step(s, s.end + len(s.prepared) - 1)
 
 
-@machine.operation("schedulePreparedAppend", "RFT-26")
+@machine.operation("schedulePreparedAppend", "RFT-26", "RFT-18")
 @states(without={"RFT-25": ONE_CALL})
 @kept
 def schedule_prepared_append(state: Replica) -> Replica | Refused:
@@ -667,24 +660,32 @@ def resign(state: Replica, epoch: Annotated[int, Within(-1, 2**31 - 1)]) -> Repl
 
 
 @states(without=EXPLORED)
+def has_a_change(state: Replica) -> bool:
+    """RFT-30: One change of the voters at a time: while the record of one is not committed, another is refused with
+    REQUEST_TIMED_OUT. [{VOTERS}]"""
+    return state.is_changing
+
+
+@states(without=EXPLORED)
+def has_committed_nothing(state: Replica) -> bool:
+    """RFT-31: A leader that does not know its high watermark, and so has committed nothing in its epoch, refuses every
+    change with REQUEST_TIMED_OUT. [{VOTERS}]"""
+    return state.high is None
+
+
+@states(without=EXPLORED)
 def refused_change(state: Replica) -> str | None:
     """RFT-29: The voters are those that the last record of the log which says so names, committed or not; where none
     does, those of the snapshot at the log's beginning, or of the configuration. Any replica may vote. [KIP-853;
     VoterSetHistory, Kafka 4.3.0]
-
-    RFT-30: One change of the voters at a time: while the record of one is not committed, another is refused with
-    REQUEST_TIMED_OUT. [{VOTERS}]
-
-    RFT-31: A leader that does not know its high watermark, and so has committed nothing in its epoch, refuses every
-    change with REQUEST_TIMED_OUT. [{VOTERS}]
     """
     if state.role != "leader":
         return NOT_LEADER
-    if state.high is None:
+    if has_committed_nothing(state):
         return TIMED_OUT
     if not state.dynamic:
         return "UNSUPPORTED_VERSION"
-    return TIMED_OUT if state.is_changing else None
+    return TIMED_OUT if has_a_change(state) else None
 
 
 def _changed(state: Replica, voters: tuple[int, ...]) -> Replica:
@@ -701,7 +702,7 @@ one_change = ensure(
 )
 
 
-@machine.operation("addVoter", "RFT-29", "RFT-30", "RFT-31")
+@machine.operation("addVoter", "RFT-30", "RFT-31", "RFT-29")
 @states(without={"RFT-32": EXPLORED})
 @one_change
 @kept
@@ -718,7 +719,7 @@ def add_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:
     return Step(_changed(state, tuple(sorted((*state.voters, voter)))), NONE)
 
 
-@machine.operation("removeVoter", "RFT-29", "RFT-30", "RFT-31", "RFT-33")
+@machine.operation("removeVoter", "RFT-33", "RFT-30", "RFT-31", "RFT-29")
 @one_change
 @kept
 def remove_voter(state: Replica, voter: NodeId) -> Step[Replica, str]:

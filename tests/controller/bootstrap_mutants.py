@@ -117,6 +117,14 @@ class KraftRecord(Formatter):
         return [*first, impl.level_record(impl.KRAFT, levels[impl.KRAFT])] if levels[impl.KRAFT] else first
 
 
+class WithoutScram(Formatter):
+    """Credentials that were asked for have no records."""
+
+    def first_records(self, release: int, levels: Mapping[str, int], scram: Sequence[str]) -> list[Record]:
+        super().first_records(release, levels, scram)
+        return super().first_records(release, levels, ())
+
+
 class ScramFirst(Formatter):
     """The credentials come before the levels."""
 
@@ -422,7 +430,7 @@ def _spec(name: str, clauses: str, what: str, change: Callable[[Storage, Step[St
     def faulty(state: Storage, **arguments: Any) -> Any:
         return change(state, body(state, **arguments), arguments)
 
-    return of_spec(f"{name} (spec)", clauses, what, lambda: with_fault(spec.machine, "format", faulty))
+    return of_spec(name, clauses, what, lambda: with_fault(spec.machine, "format", faulty))
 
 
 def _moved(before: Storage, step: Step[Storage, Outcome], of: Any) -> Any:
@@ -447,9 +455,9 @@ def _one_left(before: Storage, step: Step[Storage, Outcome], of: Any) -> Any:
 
 
 SPEC = [
-    _spec("something is written", "BST-16", "though format is refused", _moved),
-    _spec("what cannot be read is written over", "BST-4", "", _failed_too),
-    _spec("one is left out", "BST-1", "the last directory gets no meta.properties", _one_left),
+    _spec("something is written (spec)", "BST-16", "though format is refused", _moved),
+    _spec("what cannot be read is written over (spec)", "BST-4", "", _failed_too),
+    _spec("one is left out (spec)", "BST-1", "the last directory gets no meta.properties", _one_left),
 ]
 
 
@@ -563,6 +571,7 @@ MUTANTS = [
     *SPEC,
     *(of_impl(name, clauses, what, _of(make)) for name, clauses, what, make in IMPL),
     *(of_impl(name, clauses, what, _in_place(f, fault)) for name, clauses, what, f, fault in FUNCTIONS),
+    of_impl("no credentials", "BST-5", "though they are asked for", _of(WithoutScram), "KAFKA-17636"),
     of_model("meta.properties first (model)", "BST-13 BST-14", "before the voters", _loaded(PropertiesFirst)),
     of_model("voters are kept (model)", "BST-14", "of an attempt that was killed", _loaded(KeepsVoters)),
     of_model("formatted over (model)", "BST-3 BST-17", "what is formatted", _loaded(Over)),
@@ -571,3 +580,152 @@ MUTANTS = [
 ]
 SURVIVORS: dict[str, str] = {}
 """Generated faults of the model that nobody can notice, and why."""
+
+
+# ---- what shows rarely
+class ChecksTwo(Formatter):
+    """A third directory may say anything."""
+
+    def check(self, found: Ensemble, cluster_id: str, node_id: int) -> None:
+        super().check(replace(found, valid=dict(sorted(found.valid.items())[:2])), cluster_id, node_id)
+
+
+class TwoOfOneId(Formatter):
+    """Two directories may have the same id."""
+
+    def check(self, found: Ensemble, cluster_id: str, node_id: int) -> None:
+        try:
+            super().check(found, cluster_id, node_id)
+        except impl.DisagreementError as e:
+            if e.message is not None:
+                raise
+
+
+class TellsOneFailed(Formatter):
+    """Of the directories that cannot be read."""
+
+    def run(self, node: Node, asked: Arguments) -> FormatResult:
+        done = super().run(node, asked)
+        return replace(done, ignored=[*done.ignored][:1])
+
+
+class IdOfTheFirstVoter(Formatter):
+    """It is that of the metadata directory, whichever voter the node is."""
+
+    def voters(self, node: Node, asked: Arguments) -> list[Voter] | None:
+        found = super().voters(node, asked)
+        self.first_id = found[0].directory_id if found else None
+        return found
+
+    def write(
+        self, node: Node, cluster_id: str, kinds: Mapping[str, str], first: Sequence[Record], kraft: int,
+        voters: Sequence[Voter] | None, ensemble: Ensemble,
+    ) -> None:  # fmt: skip
+        super().write(node, cluster_id, kinds, first, kraft, voters, ensemble)
+        where = node.metadata_directory
+        if voters and self.first_id and where in kinds and any(v.node_id == node.node_id for v in voters):
+            meta_properties.write(self.disk, where, MetaProperties(1, cluster_id, node.node_id, self.first_id))
+
+
+class FirstOfTwoLevels(Formatter):
+    """Of two levels for one feature the first counts."""
+
+    def run(self, node: Node, asked: Arguments) -> FormatResult:
+        if len(asked.features) == 2 and len({f.partition("=")[0] for f in asked.features}) == 1:
+            asked = replace(asked, features=[*asked.features][::-1])
+        return super().run(node, asked)
+
+
+class NeedsFrom22(Formatter):
+    """One metadata.version less is enough."""
+
+    def levels(self, asked: Mapping[str, int], release: int, dynamic: bool) -> dict[str, int]:
+        return {**super().levels(asked, release + (release == 22), dynamic), METADATA: release}
+
+
+class DefaultsFrom24(Formatter):
+    """A feature has its level of a new cluster one metadata.version too early."""
+
+    def levels(self, asked: Mapping[str, int], release: int, dynamic: bool) -> dict[str, int]:
+        levels = super().levels(asked, release, dynamic)
+        early = {f: x.highest for f, x in impl.FEATURES.items() if x.since == release + 1 and f != impl.KRAFT}
+        return {**levels, **{f: level for f, level in early.items() if f not in asked}}
+
+
+def _host_as_said(sound: Any) -> Any:
+    return str
+
+
+def _no_port_0(sound: Any) -> Any:
+    def voter(text: str) -> Any:
+        found = sound(text)
+        if not found.port:
+            raise impl.VotersError(f"Invalid port 0 {impl.VOTER}")
+        return found
+
+    return voter
+
+
+def _without_padding(sound: Any) -> Any:
+    """An id with its two equals signs is none."""
+    return lambda text: None if text.endswith("==") else sound(text)
+
+
+def _of_64_bits(sound: Any) -> Any:
+    def number(text: str, bits: int) -> int | None:
+        found: int | None = sound(text, bits)
+        return int(text) if found is None and bits == 32 and text.isdigit() else found
+
+    return number
+
+
+def _without_a_sign(sound: Any) -> Any:
+    return lambda text, bits: None if text.startswith("+") else sound(text, bits)
+
+
+def _no_version_below_0(sound: Any) -> Any:
+    """A file that says a negative metadata.version is taken for the newest stable one."""
+
+    def first_records(*arguments: Any) -> Any:
+        found = sound(*arguments)
+        return found if found.version >= 0 else replace(found, version=impl.STABLE)
+
+    return first_records
+
+
+def _no_salt(sound: Any) -> Any:
+    """A salt that is empty is drawn."""
+    return lambda text, salt: sound(text.replace(",salt=,", ",").replace(",salt=]", "]"), salt)
+
+
+def _first_name(sound: Any) -> Any:
+    """Of two names the first counts."""
+
+    def credential(text: str, salt: Any) -> Any:
+        found = sound(text, salt)
+        first, *more = [part[5:] for part in text.partition("[")[2].split(",") if part.startswith("name=")]
+        return replace(found, fields={**found.fields, "name": first}) if more else found
+
+    return credential
+
+
+RARE: list[Mutant] = [
+    of_impl("two are checked", "BST-2", "a third directory may be another node's", _of(ChecksTwo)),
+    of_impl("two of one id", "BST-2", "are taken", _of(TwoOfOneId)),
+    of_impl("one failed", "BST-4", "of several is told", _of(TellsOneFailed)),
+    of_impl("the first voter's id", "BST-14", "whoever the node is", _of(IdOfTheFirstVoter)),
+    of_impl("the first of two levels", "BST-6", "counts", _of(FirstOfTwoLevels)),
+    of_impl("needs from 22", "BST-9", "one metadata.version less is enough", _of(NeedsFrom22)),
+    of_impl("defaults too early", "BST-8", "by one metadata.version", _of(DefaultsFrom24)),
+    of_impl("hosts as said", "BST-13", "an address of IPv6 is not written out", _in_place("full_host", _host_as_said)),
+    of_impl("no port 0", "BST-21", "is taken", _in_place("voter", _no_port_0)),
+    of_impl("no equals signs", "BST-21", "behind an id", _in_place("id_bytes", _without_padding)),
+    of_impl("numbers of 64 bits", "BST-21 BST-22", "are taken", _in_place("number", _of_64_bits)),
+    of_impl("no plus sign", "BST-6", "before a level", _in_place("number", _without_a_sign)),
+    of_impl("no version below 0", "BST-19", "is read", _in_place("first_records", _no_version_below_0)),
+    of_impl("no empty salt", "BST-22 BST-23", "one is drawn", _in_place("credential", _no_salt)),
+    of_impl("the first of two names", "BST-22", "counts", _in_place("credential", _first_name)),
+]
+"""Those that show with several directories, at the end of a range, or with one text of many."""
+
+MUTANTS += RARE

@@ -100,6 +100,20 @@ class AppendsTwice(ConfigurationControlManager):
         return f"{current},{given}" if operation is Operation.APPEND and current else found
 
 
+class OnePart(ConfigurationControlManager):
+    """What is appended or taken out is one part, commas or not."""
+
+    def new_value(
+        self, resource: Resource, key: str, operation: Operation, given: str | None, current: str | None
+    ) -> str | None:
+        if given is None or "," not in given or operation not in (Operation.APPEND, Operation.SUBTRACT):
+            return super().new_value(resource, key, operation, given, current)
+        before = super().new_value(resource, key, Operation.SUBTRACT, "", current)
+        if operation is Operation.SUBTRACT:
+            return before
+        return ",".join(part for part in (before, given) if part)
+
+
 class SubtractsAll(ConfigurationControlManager):
     def new_value(
         self, resource: Resource, key: str, operation: Operation, given: str | None, current: str | None
@@ -157,6 +171,13 @@ class AnyLength(ConfigurationControlManager):
     @staticmethod
     def check_length(record: ConfigRecord) -> None:
         pass
+
+
+class CountsCodePoints(ConfigurationControlManager):
+    @staticmethod
+    def check_length(record: ConfigRecord) -> None:
+        if record.value is not None and len(record.value) > impl.LENGTH:
+            ConfigurationControlManager.check_length(record)
 
 
 # ---- checks
@@ -263,6 +284,28 @@ class PolicyOfDeletions(ConfigurationControlManager):
     @staticmethod
     def for_the_policy(altered: Sequence[ConfigRecord], deleted: Sequence[ConfigRecord]) -> dict[str, str | None]:
         return {record.key: record.value for record in (*altered, *deleted)}
+
+
+class PolicyOfAll(ConfigurationControlManager):
+    """The policy is told of all that the resource would have."""
+
+    def validate(
+        self,
+        resource: Resource,
+        altered: Sequence[ConfigRecord],
+        deleted: Sequence[ConfigRecord],
+        newly_created: bool,
+        forwarded: bool,
+    ) -> None:
+        gone = {record.key for record in (*altered, *deleted)}
+        kept = [ConfigRecord(resource, key, value) for key, value in self.of(resource).items() if key not in gone]
+        self.kept = kept
+        super().validate(resource, altered, deleted, newly_created, forwarded)
+
+    def for_the_policy(  # type: ignore[override]
+        self, altered: Sequence[ConfigRecord], deleted: Sequence[ConfigRecord]
+    ) -> dict[str, str | None]:
+        return {record.key: record.value for record in (*self.kept, *altered)}
 
 
 class PolicyOfValues(ConfigurationControlManager):
@@ -643,12 +686,14 @@ MUTANTS: list[Mutant] = [
     of_impl("incremental at once", "CFG-2", "a request needs no replay", _of(IncrementalAtOnce)),
     of_impl("appends to nothing", "CFG-3", "the default of a list does not count", _of(AppendsToNothing)),
     of_impl("appends twice", "CFG-3", "what is in the list already", _of(AppendsTwice)),
+    of_impl("one part", "CFG-3", "commas or not", _of(OnePart), "KAFKA-13862"),
     of_impl("subtracts all", "CFG-3", "an empty list is none", _of(SubtractsAll)),
     of_impl("only changes", "CFG-4", "brokers load nothing again", _of(OnlyChanges), "KAFKA-14136"),
     of_impl("always records", "CFG-4", "of a topic's value that stays", _of(AlwaysRecords)),
     of_impl("legacy adds", "CFG-5", "keys that are not named stay", _of(LegacyAdds)),
     of_impl("legacy deletes first", "CFG-5", "before the keys that are named", _of(LegacyDeletesFirst)),
     of_impl("any length", "CFG-6", "of a value", _of(AnyLength)),
+    of_impl("counts code points", "CFG-6", "of which Java may have two characters", _of(CountsCodePoints)),
     of_impl("any is a list", "CFG-7", "whatever the schema says", _of(AnyIsAList)),
     of_impl("brokers are free", "CFG-8", "to have a value of their own", _of(BrokersAreFree)),
     of_impl("cluster is free", "CFG-8", "to have none", _of(ClusterIsFree)),
@@ -659,8 +704,9 @@ MUTANTS: list[Mutant] = [
     of_impl("cordons nothing", "CFG-9", "although a broker has looked at it", _of(CordonsNothing)),
     of_impl("checks the change", "CFG-10", "not what the resource would have", _of(ChecksTheChange)),
     of_impl("checks new ones", "CFG-11", "what is being created does not exist", _of(ChecksNewOnes)),
-    of_impl("trusts the name", "CFG-11", "of a resource that is not there", _of(TrustsTheName)),
+    of_impl("trusts the name", "CFG-11", "of a resource that is not there", _of(TrustsTheName), "KAFKA-13515"),
     of_impl("policy of deletions", "CFG-12", "that nobody named", _of(PolicyOfDeletions), "KAFKA-14195"),
+    of_impl("policy of all", "CFG-12", "that the resource would have", _of(PolicyOfAll), "KAFKA-14039"),
     of_impl("policy of values", "CFG-12", "a deletion is not its matter", _of(PolicyOfValues)),
     of_impl("elr stays", "CFG-13", "whatever min.insync.replicas is", _of(ElrStays)),
     of_impl("elr of one topic", "CFG-13", "the cluster's value clears none", _of(ElrOfOneTopic)),

@@ -589,7 +589,7 @@ MUTANTS: list[Mutant] = [
     of_impl("any direction", "FEA-12", "an upgrade lowers a level", _of(AnyDirection)),
     of_impl("upwards as a downgrade", "FEA-12", "a downgrade raises a level", _of(UpwardsAsDowngrade)),
     of_impl("any version", "FEA-13", "a metadata.version that nobody knows", _of(AnyVersion)),
-    of_impl("unsafe is done", "FEA-14", "an unsafe downgrade", _of(UnsafeIsDone)),
+    of_impl("unsafe is done", "FEA-14", "an unsafe downgrade", _of(UnsafeIsDone), "KAFKA-14243"),
     of_impl("lower one counts", "FEA-14", "the version that is gone to", _of(LowerOneCounts)),
     of_impl("current one counts", "FEA-14", "the versions between are not looked at", _of(StableCounts)),
     of_impl("without dependencies", "FEA-15", "of one feature on another", _of(WithoutDependencies)),
@@ -625,7 +625,7 @@ MUTANTS: list[Mutant] = [
     of_model("Cluster: missing controllers", "FEA-10", "may not support it", _missing_controllers),
     of_model("Cluster: metadata is lost", "FEA-14", "by any downgrade", _metadata_is_lost),
     of_model("Cluster: without dependencies", "FEA-15", "a feature is enabled alone", _without_dependencies),
-    of_model("Cluster: anybody registers", "FEA-26", "a broker that is too old", _anybody_registers),
+    of_model("Cluster: anybody registers", "FEA-26", "a broker that is too old", _anybody_registers, "KAFKA-17305"),
 ]
 
 RARE: list[Mutant] = [

@@ -373,14 +373,14 @@ MUTANTS = [
     of_impl("future epochs", "IMG-6", "a broker's epoch may be an offset to come", of(FutureEpochs)),
     of_impl("no epoch", "IMG-7", "of a registration the epoch is not looked at", of(LooksAtNoEpoch)),
     of_impl("unknown brokers", "IMG-7", "changes of unknown brokers are passed over", of(PassesUnknownBrokersOver)),
-    of_impl("KAFKA-15364", "IMG-7", "directories of a change are not taken", of(ForgetsDirectories)),
+    of_impl("forgets directories", "IMG-7", "of a change", of(ForgetsDirectories), "KAFKA-15364"),
     of_impl("no directories", "IMG-7", "a change that names none empties them", of(EmptiesDirectories)),
     of_impl("none cordoned", "IMG-7", "an empty list of cordoned ones is no change", of(NoneCordonedIsNoChange)),
     of_impl("ends shutdowns", "IMG-7", "a change ends a controlled shutdown", of(EndsShutdowns)),
     of_impl("fences with 2", "IMG-7", "any number fences", of(FencesWithAnything)),
     of_impl("every level", "IMG-8", "unknown levels are taken", patched(levels_of=_every_level)),
     of_impl("levels of 0", "IMG-8", "a level of 0 is kept", of(KeepsLevelsOf0)),
-    of_impl("kraft.version", "IMG-8", "KAFKA-18979: a level of kraft.version is taken", of(TakesKraftVersion)),
+    of_impl("kraft.version", "IMG-8", "a level of kraft.version is taken", of(TakesKraftVersion), "KAFKA-18979"),
     of_impl("any producer id", "IMG-9", "the next producer id may go back", of(TakesAnyProducerId)),
     of_impl("same producer id", "IMG-9", "it may stay", of(TakesTheSameProducerId)),
     of_impl("keeps nulls", "IMG-10", "a null is an empty value", of(KeepsNulls)),
@@ -393,13 +393,161 @@ MUTANTS = [
     of_impl("keeps what is aborted", "IMG-13", "an abort is an end", of(KeepsWhatIsAborted)),
     of_impl("in order", "IMG-13", "changes are taken back in their order", of(TakesBackInOrder)),
     of_impl("drops what is ended", "IMG-13", "an end is an abort", of(DropsWhatIsEnded)),
-    *(
-        of_impl(f"not {c}", c, "the invariant is not looked at", patched(breaches_of=_but(c)))
-        for c in impl.PARTITION_CLAUSES
-    ),
+    of_impl("not IMG-14", "IMG-14", "the invariant is not looked at", patched(breaches_of=_but("IMG-14"))),
+    of_impl("not IMG-15", "IMG-15", "the invariant is not looked at", patched(breaches_of=_but("IMG-15"))),
+    of_impl("not IMG-16", "IMG-16", "the invariant is not looked at", patched(breaches_of=_but("IMG-16"))),
+    of_impl("not IMG-17", "IMG-17", "the invariant is not looked at", patched(breaches_of=_but("IMG-17"))),
     of_impl("partitions alone", "IMG-17", "a fenced broker's partitions are not looked at", of(LooksAtPartitionsAlone)),
     of_impl("old leaders", "IMG-17", "the index keeps a partition with its old leader", of(ForgetsTheIndex)),
     of_impl("stays broken", "IMG-14 IMG-15 IMG-16 IMG-17", "what was broken stays so", of(StaysBroken)),
     of_impl("a level more", "IMG-19", "versions come a level early", patched(highest_version=_one_level_more)),
     of_impl("any version", "IMG-19", "the metadata.version is not looked at", patched(highest_version=_any_version)),
 ]  # fmt: skip
+
+
+# ---- what shows rarely
+class LooksAtTwoPartitions(MetadataImage):
+    """Of a broker that is fenced two partitions are looked at."""
+
+    def _set_broker(self, id: int, after: Broker | None) -> None:
+        led = self.led.get(id, set())
+        self.led[id] = set(sorted(led)[:2])
+        super()._set_broker(id, after)
+        self.led[id] = led
+
+
+class UnregisteredMayLead(MetadataImage):
+    """Who ends its registration leaves its partitions unlooked at."""
+
+    def _unregister_broker(self, f: Fields, offset: int) -> None:
+        changed = set(self._changed)
+        super()._unregister_broker(f, offset)
+        self._changed = changed
+
+
+class GoneTopicsStayBroken(MetadataImage):
+    """Of a topic that is gone what was broken stays so."""
+
+    def _remove_topic(self, f: Fields, offset: int) -> None:
+        changed = set(self._changed)
+        super()._remove_topic(f, offset)
+        self._changed = changed
+
+
+class AbortsWithoutTheIndex(MetadataImage):
+    """Who leads what is as it was within the transaction."""
+
+    def _abort_transaction(self, f: Fields, offset: int) -> None:
+        led = {id: set(keys) for id, keys in self.led.items()}
+        super()._abort_transaction(f, offset)
+        self.led = led
+
+
+class AbortsWithoutTheProducerId(MetadataImage):
+    def _abort_transaction(self, f: Fields, offset: int) -> None:
+        next = self.next_producer_id
+        super()._abort_transaction(f, offset)
+        self.next_producer_id = next
+
+
+class AbortsWithoutTheLevels(MetadataImage):
+    """A level that was taken to 0 within the transaction does not come back."""
+
+    def _abort_transaction(self, f: Fields, offset: int) -> None:
+        gone = self.features.keys()
+        gone = {*gone}
+        super()._abort_transaction(f, offset)
+        self.features = {name: level for name, level in self.features.items() if name in gone}
+
+
+class AbortsWithoutConfigurations(MetadataImage):
+    """Those of a topic that was removed within the transaction do not come back."""
+
+    def _remove_topic(self, f: Fields, offset: int) -> None:
+        if f["topicId"] in self.topics:
+            self.configs.pop((impl.TOPIC_RESOURCE, self.topics[f["topicId"]].name), None)
+        super()._remove_topic(f, offset)
+
+
+class AbortsWithoutRegistrations(MetadataImage):
+    """What was changed of a broker that was there stays."""
+
+    def _set_broker(self, id: int, after: Broker | None) -> None:
+        undo = self._undo
+        if id in self.brokers:
+            self._undo = None
+        super()._set_broker(id, after)
+        self._undo = undo
+
+
+class ClearsOneTopic(MetadataImage):
+    """Of all that there are, the first that has such replicas."""
+
+    def _clear_elr(self, f: Fields, offset: int) -> None:
+        having = [t.name for t in self.topics.values() if any(p.elr or p.last_known_elr for p in t.partitions.values())]
+        super()._clear_elr(f if f["topicName"] or not having else {**f, "topicName": having[0]}, offset)
+
+
+class ClearsTheEligibleAlone(MetadataImage):
+    """A partition that has only last known ones keeps them."""
+
+    def _clear_elr(self, f: Fields, offset: int) -> None:
+        kept = {
+            (t.id, n): p
+            for t in self.topics.values()
+            for n, p in t.partitions.items()
+            if p.last_known_elr and not p.elr
+        }
+        super()._clear_elr(f, offset)
+        for (id, number), p in kept.items():
+            self.topics[id].partitions[number] = p
+
+
+class NotOfThisRecord(MetadataImage):
+    """A broker's epoch may not be the offset of its own record."""
+
+    def _register_broker(self, f: Fields, offset: int) -> None:
+        super()._register_broker(f, offset - 1)
+
+
+class KeepsTheCordoned(MetadataImage):
+    """A registration that says nothing of cordoned directories leaves those of the one before."""
+
+    def _register_broker(self, f: Fields, offset: int) -> None:
+        before = self.brokers.get(f["brokerId"])
+        super()._register_broker(f, offset)
+        after = self.brokers[f["brokerId"]]
+        if before is not None and after.cordoned is None:
+            self._set_broker(f["brokerId"], after._replace(cordoned=before.cordoned))
+
+
+def _recovered(before: Partition, f: Fields) -> Partition:
+    after = merged(before, f)
+    return after if after.leader == before.leader else after._replace(recovery=0)
+
+
+def _without_the_last(before: Partition, f: Fields) -> Partition:
+    after = merged(before, f)
+    return after if f["replicas"] is None else after._replace(last_known_elr=[])
+
+
+RARE = [
+    of_impl("two partitions", "IMG-17", "of a fenced broker are looked at", of(LooksAtTwoPartitions)),
+    of_impl("unregistered may lead", "IMG-17", "nobody looks at its partitions", of(UnregisteredMayLead)),
+    of_impl("gone and broken", "IMG-4 IMG-14 IMG-15", "a removed topic's partitions", of(GoneTopicsStayBroken)),
+    of_impl("aborts without the index", "IMG-13 IMG-17", "of leaders", of(AbortsWithoutTheIndex)),
+    of_impl("aborts without producer ids", "IMG-13 IMG-9", "the next one stays", of(AbortsWithoutTheProducerId)),
+    of_impl("aborts without levels", "IMG-13 IMG-8", "one that was 0 stays 0", of(AbortsWithoutTheLevels)),
+    of_impl("aborts without configurations", "IMG-13 IMG-4", "of a removed topic", of(AbortsWithoutConfigurations)),
+    of_impl("aborts without registrations", "IMG-13 IMG-7", "their changes stay", of(AbortsWithoutRegistrations)),
+    of_impl("one topic cleared", "IMG-5", "of all", of(ClearsOneTopic)),
+    of_impl("eligible ones cleared", "IMG-5", "where there are last known ones alone, these stay",
+            of(ClearsTheEligibleAlone)),
+    of_impl("not of this record", "IMG-6", "its offset may not be the broker's epoch", of(NotOfThisRecord)),
+    of_impl("keeps the cordoned", "IMG-6", "of the registration before", of(KeepsTheCordoned)),
+    of_impl("recovered", "IMG-3", "a new leader has nothing to recover", patched(merged=_recovered)),
+    of_impl("without the last known", "IMG-3", "if the replicas change", patched(merged=_without_the_last)),
+]  # fmt: skip
+"""Those that show with several partitions, or after a rare sequence."""
+
+MUTANTS += RARE

@@ -465,7 +465,7 @@ def _spec(name: str, clauses: str, what: str, operation: str, change: Callable[.
     def faulty(state: Offsets, **arguments: Any) -> Any:
         return change(state, body(state, **arguments))
 
-    return of_spec(f"{name} (spec)", clauses, what, lambda: with_fault(spec.machine, operation, faulty))
+    return of_spec(name, clauses, what, lambda: with_fault(spec.machine, operation, faulty))
 
 
 def _after(change: Callable[[Offsets, Offsets], Offsets]) -> Callable[[Offsets, Any], Any]:
@@ -495,49 +495,49 @@ def _hands_over_what_is_refused(before: Offsets, step: Step[Offsets, None]) -> S
 
 SPEC = [
     _spec(
-        "the transaction is forgotten",
+        "the transaction is forgotten (spec)",
         "OFC-22",
         "when the controller gives up",
         "deactivate",
         _after(lambda before, after: replace(after, transaction_start=NONE)),
     ),
     _spec(
-        "nothing is thrown away",
+        "nothing is thrown away (spec)",
         "OFC-5",
         "the memory stays when the controller gives up",
         "deactivate",
         _after(lambda before, after: replace(after, registry=after.registry.showing(before.memory))),
     ),
     _spec(
-        "the epoch stays",
+        "the epoch stays (spec)",
         "OFC-8",
         "that of the first commit",
         "handleCommitBatch",
         _after(lambda before, after: replace(after, committed_epoch=max(before.committed_epoch, 0))),
     ),
     _spec(
-        "all that is committed is stable",
+        "all that is committed is stable (spec)",
         "OFC-9",
         "a transaction or not",
         "handleCommitBatch",
         _after(lambda before, after: replace(after, last_stable=after.last_committed)),
     ),
     _spec(
-        "snapshots stay",
+        "snapshots stay (spec)",
         "OFC-10",
         "below the stable offset",
         "handleCommitBatch",
         _after(lambda before, after: replace(after, registry=before.registry)),
     ),
     _spec(
-        "control batches are committed",
+        "control batches are committed (spec)",
         "OFC-11",
         "their offset is",
         "commitControlBatch",
         _after(lambda before, after: replace(after, last_committed=after.metrics.last_committed)),
     ),
     _spec(
-        "the snapshot is of before",
+        "the snapshot is of before (spec)",
         "OFC-7",
         "an append's shows the memory without it",
         "appendBatch",
@@ -548,31 +548,31 @@ SPEC = [
             )
         ),
     ),
-    _spec("handed over", "OFC-18", "what is refused", "appendBatch", _hands_over_what_is_refused),
-    _spec("committed all the same", "OFC-19", "what is refused", "commitBatch", _commits_what_is_refused),
+    _spec("handed over (spec)", "OFC-18", "what is refused", "appendBatch", _hands_over_what_is_refused),
+    _spec("committed all the same (spec)", "OFC-19", "what is refused", "commitBatch", _commits_what_is_refused),
     _spec(
-        "loaded over",
+        "loaded over (spec)",
         "OFC-16",
         "the memory is not emptied",
         "beginLoadSnapshot",
         _after(lambda before, after: replace(after, registry=after.registry.showing(before.memory))),
     ),
     _spec(
-        "loaded without a snapshot",
+        "loaded without a snapshot (spec)",
         "OFC-17",
         "none is taken at the end",
         "endLoadSnapshot",
         _after(lambda before, after: replace(after, registry=before.registry)),
     ),
     _spec(
-        "markers in snapshots",
+        "markers in snapshots (spec)",
         "OFC-15",
         "they are overlooked",
         "replayInSnapshot",
         lambda before, returned: before,
     ),
     _spec(
-        "active below all",
+        "active below all (spec)",
         "OFC-3",
         "the offset is taken for 0",
         "activate",
@@ -698,7 +698,7 @@ IMPL = _impl(
 )
 
 RARE = _impl(
-    ("active without a snapshot", "OFC-4", "none is taken", ActivatesWithoutSnapshot, "KAFKA-13114"),
+    ("active without a snapshot", "OFC-4", "none is taken", ActivatesWithoutSnapshot, "KAFKA-13100"),
     ("back to the committed", "OFC-5 OFC-22", "committed records of a transaction stay", GoesBackToTheCommitted, None),
     ("gives up anyway", "OFC-6", "nobody is told that there is no snapshot", GivesUpAnyway, None),
     ("stays active", "OFC-6", "where there is no snapshot", StaysActive, None),
@@ -720,7 +720,7 @@ MUTANTS = [
     *RARE,
     of_model("a control batch is stable (model)", "OFC-11", "no snapshot is there", _loaded(Committing), "KAFKA-17608"),
     of_model("nothing is held back (model)", "OFC-9", "the transaction is stable", _loaded(Unclamped)),
-    of_model("active without a snapshot (model)", "OFC-4", "they are gone", _loaded(Activating), "KAFKA-13114"),
+    of_model("active without a snapshot (model)", "OFC-4", "they are gone", _loaded(Activating), "KAFKA-13100"),
     of_model("nothing is thrown away (model)", "OFC-5", "the memory stays", _loaded(Remaining)),
     of_model("a batch is split (model)", "OFC-6", "a part of it is committed", _loaded(Splitting), "KAFKA-13114"),
     of_model("nothing is undone (model)", "OFC-14", "what was aborted stays", _loaded(Aborting)),

@@ -314,7 +314,7 @@ MUTANTS = [
     of_impl("forgets them all", "PER-4", "with the end of its being active", _of(ForgetsThemAll)),
     of_impl("schedules while inactive", "PER-5", "who registers", _of(SchedulesWhileInactive)),
     of_impl("again at once", "PER-7", "without a delay", _of(AgainAtOnce)),
-    of_impl("after its period", "PER-9", "although it has failed", _of(AfterItsPeriod), "KAFKA-17793"),
+    of_impl("after its period", "PER-9", "although it has failed", _of(AfterItsPeriod)),
     of_impl("never again", "PER-9", "after an exception", _of(NeverAgain)),
     of_impl("never atomic", "PER-12", "whatever the task says", _of(NeverAtomic)),
     of_impl("another name", "PER-12", "none", _of(AnotherName)),

@@ -313,6 +313,13 @@ class ImageFromTheFirst(ProducerIdsImage):
         return super().records() if self.next_producer_id > 0 else []
 
 
+class NoImage(ProducerIdsImage):
+    """A raft snapshot has nothing of them."""
+
+    def records(self) -> Sequence[ProducerIdsRecord]:
+        return []
+
+
 class ImageOfTheHighest(ProducerIdsImage):
     def replay(self, record: ProducerIdsRecord) -> None:
         if record.next_producer_id > self.next_producer_id:
@@ -334,7 +341,7 @@ def _spec(name: str, clauses: str, what: str, operation: str, change: Callable[.
     def faulty(state: ProducerIds, **arguments: Any) -> Any:
         return change(state, body(state, **arguments), **arguments)
 
-    return of_spec(f"{name} (spec)", clauses, what, lambda: with_fault(spec.machine, operation, faulty))
+    return of_spec(name, clauses, what, lambda: with_fault(spec.machine, operation, faulty))
 
 
 def _given_to_all(before: ProducerIds, step: Step[ProducerIds, Allocation], **of: Any) -> Step[ProducerIds, Allocation]:
@@ -376,27 +383,27 @@ def _must_rise(before: ProducerIds, after: ProducerIds | Refused, **of: Any) -> 
 
 
 SPEC = [
-    _spec("for anybody", "PID-2 PID-3", "who asks gets a block", "generateNextProducerId", _given_to_all),
+    _spec("for anybody (spec)", "PID-2 PID-3", "who asks gets a block", "generateNextProducerId", _given_to_all),
     _spec(
-        "one too many",
+        "one too many (spec)",
         "PID-4 PID-5",
         "the block has the next one's first id",
         "generateNextProducerId",
         _of_the_block(lambda a: replace(a, size=a.size + 1)),
     ),
     _spec(
-        "one before",
+        "one before (spec)",
         "PID-13",
         "the block begins with the last one's last id",
         "generateNextProducerId",
         _of_the_block(lambda a: replace(a, first_producer_id=a.first_producer_id - 1, size=a.size + 1)),
     ),
-    _spec("to ask is to get", "PID-6", "the memory moves without a record", "generateNextProducerId", _moved),
-    _spec("full too early", "PID-7", "after three blocks", "generateNextProducerId", _full),
-    _spec("taken all the same", "PID-9", "a record that moves nothing up", "replay", _taken),
-    _spec("up from the first", "PID-10", "the first record has to move it up", "replay", _must_rise),
+    _spec("to ask is to get (spec)", "PID-6", "the memory moves without a record", "generateNextProducerId", _moved),
+    _spec("full too early (spec)", "PID-7", "after three blocks", "generateNextProducerId", _full),
+    _spec("taken all the same (spec)", "PID-9", "a record that moves nothing up", "replay", _taken),
+    _spec("up from the first (spec)", "PID-10", "the first record has to move it up", "replay", _must_rise),
     _spec(
-        "nobody is registered any more",
+        "nobody is registered any more (spec)",
         "PID-8",
         "after a record",
         "replay",
@@ -405,14 +412,14 @@ SPEC = [
         ),
     ),
     _spec(
-        "the block stays",
+        "the block stays (spec)",
         "PID-11",
         "when the rest is put back",
         "revertToSnapshot",
         lambda before, after, **of: replace(after, present=after.present._replace(next=before.next)),
     ),
     _spec(
-        "registrations stay",
+        "registrations stay (spec)",
         "PID-1",
         "when all is reset",
         "reset",
@@ -537,23 +544,24 @@ IMPL: Sequence[tuple[str, str, str, Any, str | None]] = (
     ("the block is beside", "PID-11", "it does not go back", BlockBeside, "KAFKA-12792"),
     ("given back", "PID-13 PID-4", "who asks twice in a row gets its block again", GivenBack, None),
 )
-IMAGES: Sequence[tuple[str, str, str, type[ProducerIdsImage]]] = (
-    ("no image of 0", "PID-12", "there is no record if the next block begins at 0", ImageFromTheFirst),
-    ("an image of the highest", "PID-12", "not of the last record", ImageOfTheHighest),
-    ("an image of somebody", "PID-12", "the record names broker 0", ImageOfSomebody),
+IMAGES: Sequence[tuple[str, str, str, type[ProducerIdsImage], str | None]] = (
+    ("no image", "PID-12", "whatever was replayed", NoImage, "KAFKA-13357"),
+    ("no image of 0", "PID-12", "there is no record if the next block begins at 0", ImageFromTheFirst, None),
+    ("an image of the highest", "PID-12", "not of the last record", ImageOfTheHighest, None),
+    ("an image of somebody", "PID-12", "the record names broker 0", ImageOfSomebody, None),
 )
 
 MUTANTS = [
     *SPEC,
     *(of_impl(name, clauses, what, _of(make), bug) for name, clauses, what, make, bug in IMPL),
-    *(of_impl(name, clauses, what, _of_image(make)) for name, clauses, what, make in IMAGES),
+    *(of_impl(name, clauses, what, _of_image(make), bug) for name, clauses, what, make, bug in IMAGES),
     of_model("any epoch (model)", "PID-2 PID-3", "is good enough", _loaded(Trusting)),
     of_model("lower (model)", "PID-9", "a record moves the next block down", _loaded(Lowering)),
     of_model("back in part (model)", "PID-11", "the epoch stays", _loaded(InPart), "KAFKA-12792"),
     of_model("says itself (model)", "PID-5 PID-13", "the block is the one before", _loaded(Migrated), "KAFKA-15552"),
     of_model("answered early (model)", "PID-13", "before the record is committed", _loaded(Early)),
     of_model("not put back (model)", "PID-11", "by a controller that gives up", _loaded(Keeping), "KAFKA-12792"),
-    of_model("no image (model)", "PID-12 PID-13", "whoever loads begins at 0", _loaded(Unsnapshot)),
+    of_model("no image (model)", "PID-12 PID-13", "whoever loads begins at 0", _loaded(Unsnapshot), "KAFKA-13357"),
 ]
 
 AT_ONCE = "whoever loads a raft snapshot, or gives up, is where it would be by several replays, or the other way round"
@@ -564,3 +572,149 @@ SURVIVORS: dict[str, str] = {
     "Memory.revert: guard 1 negated": "a state that is put back was there before; without a snapshot it is a reset",
 }
 """Generated faults of the models that nobody can notice, and why."""
+
+
+# ---- what shows rarely
+def _in_32_bits(number: int) -> int:
+    return (number + 2**31) % 2**32 - 2**31
+
+
+class FirstOf32Bits(ByChange):
+    """A block begins where 32 bits of its first id say."""
+
+    def change(self, result: BlockResult) -> BlockResult:
+        first = _in_32_bits(result.block.first)
+        return replace(result, block=ProducerIdsBlock(result.block.broker_id, first))
+
+
+class BrokersOf16Bits(ProducerIdControl):
+    """Of the broker that a record names 16 bits are kept."""
+
+    def replay(self, record: ProducerIdsRecord) -> None:
+        id = record.broker_id
+        super().replay(replace(record, broker_id=id if id < 0 else id % 2**16))
+
+
+class EpochsOf32Bits(ProducerIdControl):
+    """Epochs are the same if their lower 32 bits are."""
+
+    def check_broker(self, broker_id: int, broker_epoch: int) -> None:
+        known = self.epoch_of(broker_id)
+        if known is None or (known - broker_epoch) % 2**32:
+            super().check_broker(broker_id, broker_epoch)
+
+
+class AnyoneWithoutAnEpoch(ProducerIdControl):
+    """An epoch of -1 is that of every registration."""
+
+    def check_broker(self, broker_id: int, broker_epoch: int) -> None:
+        if broker_epoch != -1 or self.epoch_of(broker_id) is None:
+            super().check_broker(broker_id, broker_epoch)
+
+
+class Epoch0IsNone(ProducerIdControl):
+    """A broker that is registered with epoch 0 is taken for one that is not."""
+
+    def check_broker(self, broker_id: int, broker_epoch: int) -> None:
+        if self.epoch_of(broker_id) == 0:
+            raise impl.UnregisteredBrokerError(f"No broker registration found for broker id {broker_id}")
+        super().check_broker(broker_id, broker_epoch)
+
+
+class FirstRegistrations(ProducerIdControl):
+    """A broker is compared with what it was registered with when it asked first."""
+
+    def __init__(self, registry: SnapshotRegistry, epoch_of: Callable[[int], int | None]) -> None:
+        super().__init__(registry, epoch_of)
+        self.seen: dict[int, int] = {}
+
+    def check_broker(self, broker_id: int, broker_epoch: int) -> None:
+        known = self.epoch_of(broker_id)
+        if known is None or self.seen.setdefault(broker_id, known) != broker_epoch:
+            super().check_broker(broker_id, broker_epoch)
+
+
+class OneBlockMore(ProducerIdControl):
+    """The next block may begin behind the last id that there is."""
+
+    def generate(self, broker_id: int, broker_epoch: int) -> BlockResult:
+        try:
+            return super().generate(broker_id, broker_epoch)
+        except impl.ExhaustedError:
+            block = ProducerIdsBlock(broker_id, self.next_block.get().first)
+            if block.next_first != impl.LAST_ID + 1:
+                raise
+            return BlockResult(block, (ProducerIdsRecord(broker_id, broker_epoch, impl.LAST_ID),))
+
+
+class FirstFrom0(ProducerIdControl):
+    """The first record may not say a negative id."""
+
+    def replay(self, record: ProducerIdsRecord) -> None:
+        if self.next_block.get() is impl.EMPTY and record.next_producer_id < 0:
+            raise impl.ReplayError(
+                f"Next Producer ID from replayed record ({record.next_producer_id}) is not greater than current next "
+                f"Producer ID in block ({impl.EMPTY})"
+            )
+        super().replay(record)
+
+
+class BlocksFrom0(ByChange):
+    """Behind a record with a negative id the first block begins at 0."""
+
+    def change(self, result: BlockResult) -> BlockResult:
+        block = result.block
+        return replace(result, block=ProducerIdsBlock(block.broker_id, max(0, block.first)))
+
+
+class RevertsOfOneBroker(Driver):
+    """A block of the same broker is not put back."""
+
+    def revert_to_snapshot(self, epoch: int) -> None:
+        before = self.subject.next_block.get()
+        super().revert_to_snapshot(epoch)
+        now = self.subject.next_block.get()
+        if now is not impl.EMPTY and now.broker_id == before.broker_id:
+            self.subject.next_block.set(before)
+
+
+class DeletesOneMore(Driver):
+    """The snapshot at the epoch itself."""
+
+    def delete_snapshots_up_to(self, epoch: int) -> None:
+        super().delete_snapshots_up_to(epoch + 1)
+
+
+class ResetKeepsTheHighestEpoch(Driver):
+    """A reset leaves the epoch of a broker, if it is the last that there is."""
+
+    def reset_registry(self) -> None:
+        before = self.subject.broker_epoch.get()
+        super().reset_registry()
+        if before == impl.LAST_ID:
+            self.subject.broker_epoch.set(before)
+
+
+class ImageOf32Bits(ProducerIdsImage):
+    def records(self) -> Sequence[ProducerIdsRecord]:
+        return [replace(r, next_producer_id=r.next_producer_id % 2**32) for r in super().records()]
+
+
+RARE: list[Mutant] = [
+    of_impl("blocks of 32 bits", "PID-4 PID-13", "they begin lower, far above", _of(FirstOf32Bits)),
+    of_impl("brokers of 16 bits", "PID-8", "another one is remembered", _of(BrokersOf16Bits)),
+    of_impl("epochs of 32 bits", "PID-3", "-1 is the last one", _of(EpochsOf32Bits)),
+    of_impl("no epoch is any", "PID-3", "whatever the registration has", _of(AnyoneWithoutAnEpoch)),
+    of_impl("epoch 0 is none", "PID-2 PID-4", "its broker gets no block", _of(Epoch0IsNone)),
+    of_impl("first registrations", "PID-3", "of brokers that have asked stay good", _of(FirstRegistrations)),
+    of_impl("one block more", "PID-7", "than 64 bits have room for", _of(OneBlockMore)),
+    of_impl("first from 0", "PID-10", "a negative id is refused", _of(FirstFrom0)),
+    of_impl("blocks from 0", "PID-4", "though the record before is negative", _of(BlocksFrom0)),
+    of_impl("reverts of one broker", "PID-11", "its later block stays", lambda: RevertsOfOneBroker()),
+    of_impl("deletes one more", "PID-11", "the snapshot at the epoch itself", lambda: DeletesOneMore()),
+    of_impl("a reset keeps the last", "PID-1", "epoch that there is", lambda: ResetKeepsTheHighestEpoch()),
+    of_impl("an image of 32 bits", "PID-12", "the record says another id", _of_image(ImageOf32Bits)),
+]
+"""Those that show at the end of a number's range, or after a rare sequence."""
+
+MUTANTS += RARE

@@ -18,10 +18,11 @@ from kafkaspec.impl.controller.quorum import (
 )
 from kafkaspec.impl.controller.quorum_parts.batches import BROKER, StoredBatch, encoded, record_of, text_of
 from kafkaspec.impl.controller.quorum_parts.controller import SoundController
-from kafkaspec.impl.controller.quorum_parts.log import DurableLog
-from kafkaspec.impl.controller.quorum_parts.node import ControllerNode, Member, QuorumState
+from kafkaspec.impl.controller.quorum_parts.log import DIRECTORY, DurableLog
+from kafkaspec.impl.controller.quorum_parts.node import ControllerNode, Member, QuorumState, path_of
 from kafkaspec.impl.controller.quorum_simulation import LOG, NO_FAULT, changing, five, quorum
 from kafkaspec.impl.controller.raft import LEADER, FetchReply, Position
+from kafkaspec.impl.management.checkpoints import TEMPORARY
 from kafkaspec.impl.storage.replication_simulation import AT_REST
 from kafkaspec.simulate.choices import Schedule
 from kafkaspec.simulate.scenario import Scenario
@@ -82,6 +83,13 @@ class LeadsWithoutMajority(Member):
             self.lead()
         else:
             super().count()
+
+
+class LeadsWithoutController(Member):
+    """A controller that renounces does not tell Raft: QRM-21. (KAFKA-13104)"""
+
+    def resign(self, epoch: int) -> None:
+        pass
 
 
 # ---- a leader
@@ -213,6 +221,29 @@ class SnapshotsOneBefore(ControllerNode):
 
     def write_snapshot(self, at: Position, content: bytes) -> None:
         super().write_snapshot(at._replace(offset=at.offset - 1), content)
+
+
+class SnapshotsUnflushed(ControllerNode):
+    """A snapshot has its name before it is on the disk: RFT-23. (KAFKA-15312)"""
+
+    def write_snapshot(self, at: Position, content: bytes) -> None:
+        path = path_of(at)
+        self.disk.write(path + TEMPORARY, content)
+        self.disk.rename(path + TEMPORARY, path)
+        self.disk.flush_directory(DIRECTORY)
+        self.snapshots.append(at)
+
+
+class DropsBySize(DurableLog):
+    """A segment goes when the log is too large, whether a snapshot has it or not: RFT-19, RFT-23. (KAFKA-14238)"""
+
+    def write_batch(self, batch: StoredBatch) -> None:
+        super().write_batch(batch)
+        if len(self.files.bases) > 2:
+            self.files.update_high_watermark(batch.base)
+            config, self.files.config = self.files.config, replace(self.files.config, retention_bytes=0)
+            self.files.delete_old_segments()
+            self.files.config = config
 
 
 class SnapshotsInPart(ControllerNode):
@@ -382,7 +413,7 @@ def _of(
     **parts: Any,
 ) -> Fault:
     """The title of a fault is the text of its class; its name is that of the class."""
-    doc, name = "Nothing is flushed: Kafka's default for other logs.", "unflushed"
+    doc, name = "Nothing is flushed: Kafka's default for other logs. (KAFKA-10533)", "unflushed"
     if faulty is not None:
         assert faulty.__doc__ is not None
         doc, name = faulty.__doc__, "".join(f"_{c.lower()}" if c.isupper() else c for c in faulty.__name__)[1:]
@@ -402,6 +433,7 @@ FAULTS = {
         _of(VotesForAnyLog, "mixed", 2, "RFT-4"),
         _of(DeniesItsLeader, "mixed", 0, "RFT-5"),
         _of(StandsAtOnce, "mixed", 0, "RFT-7"),
+        _of(LeadsWithoutController, "mixed", 1, AT_REST),
         _of(LeadsWithoutMajority, "mixed", 0, "RFT-9", of=five),
         _of(CountsOlderEpochs, "mixed", 0, "RFT-18"),
         _of(CommitsAlone, "mixed", 0, "RFT-18"),
@@ -415,6 +447,8 @@ FAULTS = {
         _of(LeavesNamesToChance, "priority", 12, "RFT-19"),
         _of(SnapshotsEarly, "mixed", 0, "RFT-23"),
         _of(SnapshotsOneBefore, "mixed", 0, "RFT-23"),
+        _of(SnapshotsUnflushed, "mixed", 0, SAME_MEMORY),
+        _of(DropsBySize, "mixed", 0, "RFT-19"),
         _of(SnapshotsInPart, "mixed", 0, SAME_MEMORY),
         _of(ChangesTwice, "priority", 24, "RFT-20", of=changing),
         _of(ChangesManyAtOnce, "mixed", 5, "RFT-20", of=changing),

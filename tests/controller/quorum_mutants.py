@@ -595,6 +595,26 @@ class NeverRenounces(model.Quorum):
         s.give_up(c)
 
 
+class AsksForWhatIsThere(model.StateMachine):
+    """Or for what comes."""
+
+    @action("QRM-10", who="user")
+    def ask(s, c: Controller, o: Offset) -> None:
+        require(s.term[c] > 0, o > len(s.sees[c]), o not in s.asked[c])
+        s.next.asked[c] = s.asked[c] | {o}
+
+
+class AnswersWithAnyRecord(model.StateMachine):
+    @action("QRM-14", "QRM-15", who="controller")
+    def look(s, c: Controller, n: Offset) -> None:
+        require(len(s.sees[c]) <= n, n <= len(s.committed))
+        s.next.sees[c] = s.committed[:n]
+        s.next.answered = {
+            o: s.committed[o - 1] if o in s.asked[c] and o <= n else s.answered[o] for o in range(model.L + 1)
+        }
+        s.next.asked[c] = {o for o in s.asked[c] if o > n}
+
+
 class AbortsNothingAtAll(model.Member):
     @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", who="controller")
     def lead(s) -> None:
@@ -620,10 +640,10 @@ MUTANTS = [
         "predicted offsets", "QRM-6 QRM-28", "Raft's own records are not counted", _of(PredictsOffsets), "KAFKA-15213"
     ),
     of_impl(
-        "no snapshot", "QRM-38 QRM-5 QRM-16", "none where it must go back", _with(Memory=TakesNoSnapshot), "KAFKA-13114"
+        "no snapshot", "QRM-38 QRM-5 QRM-16", "none where it must go back", _with(Memory=TakesNoSnapshot), "KAFKA-13100"
     ),
     of_impl("atomic in parts", "QRM-8", "too many records are written in parts", _of(SplitsAtomic)),
-    of_impl("never split", "QRM-9", "a batch of any size", _of(NeverSplits)),
+    of_impl("never split", "QRM-9", "a batch of any size", _of(NeverSplits), "KAFKA-14204"),
     of_impl("waits for the first", "QRM-9 QRM-14", "of several batches", _of(WaitsForTheFirst)),
     of_impl(
         "unknown is skipped", "QRM-30 QRM-29", "a record of an unknown type is skipped", _with(Memory=SkipsUnknown)
@@ -638,11 +658,11 @@ MUTANTS = [
     of_impl("committed when stable", "QRM-26 QRM-13", "the committed offset waits", _of(WaitsForStable), "KAFKA-15441"),
     of_impl("a standby keeps no past", "QRM-27 QRM-2", "no snapshot where it is stable", _of(StandbyForgetsSnapshots)),
     of_impl("its own is not replayed", "QRM-27 QRM-28", "what it wrote and gave up", _of(StandbyDoesNotReplay)),
-    of_impl("what fails is skipped", "QRM-29", "by a standby", _of(SkipsWhatFails)),
+    of_impl("what fails is skipped", "QRM-29", "by a standby", _of(SkipsWhatFails), "KAFKA-14275"),
     of_impl("last first", "QRM-15", "at one offset", _with(Deferred=LastFirst)),
     of_impl("one at a time", "QRM-15", "a commit answers those of one offset", _with(Deferred=OneAtATime)),
     of_impl("one early", "QRM-14 QRM-15", "a call is answered one offset early", _with(Deferred=AnswersOneEarly)),
-    of_impl("activates last", "QRM-17", "behind the writes that wait", _of(ActivatesLast)),
+    of_impl("activates last", "QRM-17", "behind the writes that wait", _of(ActivatesLast), "KAFKA-13966"),
     of_impl("writes where committed", "QRM-16", "not at the end of the log", _of(WritesWhereCommitted), "KAFKA-17304"),
     of_impl("bootstrap without transaction", "QRM-18", "though there are some", _of(BootstrapsWithoutTransaction)),
     of_impl("what dangles stays", "QRM-19 QRM-18", "an open transaction is not aborted", _of(LeavesWhatDangles)),
@@ -658,6 +678,13 @@ MUTANTS = [
         "QRM-23",
         "of the API",
         _of(_failures(API=(Outcome.INVALID_REQUEST, False, True))),
+    ),
+    of_impl(
+        "too much fails over",
+        "QRM-23",
+        "a call that asks for too many records",
+        _of(_failures(TOO_LONG=(Outcome.UNKNOWN_SERVER, True, True))),
+        "KAFKA-14996",
     ),
     of_impl(
         "a periodic task fails over",
@@ -685,6 +712,8 @@ MUTANTS = [
     of_model("writes before", "QRM-17", "it is activated", lambda: WritesBeforeItsActivation),
     of_model("keeps all", "QRM-22", "when it renounces", lambda: StaysAStandbyToo),
     of_model("never renounces", "QRM-21", "though another leads", lambda: NeverRenounces),
+    of_model("asks for what is there", "QRM-14", "and is answered with it", lambda: AsksForWhatIsThere),
+    of_model("any record is an answer", "QRM-14", "at the offset of a call", lambda: AnswersWithAnyRecord),
     of_model("nothing is aborted", "QRM-19", "by an activation", lambda: AbortsNothingAtAll),
 ]
 

@@ -10,7 +10,7 @@ from kafkaspec.impl.controller.raft_driver import Driver
 from kafkaspec.language import LoadedModel, action, define, load, majority, require
 from kafkaspec.models.controller import raft as model
 from kafkaspec.models.controller.raft import E, Entry, L, Length, Part, Role, Voter
-from kafkaspec.mutants.mutant import of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.raft_replica import Replica
 from kafkaspec.spec.controller import raft as spec
 
@@ -176,6 +176,16 @@ class RestartsAsAFollower(impl.Replica):
             self.begin(impl.UNATTACHED)
 
 
+class LeadsOn(impl.Replica):
+    """After a restart, in the epoch that it led."""
+
+    def restart(self) -> None:
+        led = self.leader == self.local and self.log.voters != (self.local,)
+        super().restart()
+        if led:
+            self.lead()
+
+
 # ---- the log
 class ServesAnyEpoch(impl.Replica):
     def refuses(self, epoch: int) -> str | None:
@@ -251,6 +261,31 @@ class CommitsEarlierEpochs(impl.Replica):
             self.begun = begun
 
 
+class CommitsWhereItBegan(impl.Replica):
+    """Without its own first record: one less."""
+
+    def raise_high(self) -> None:
+        begun = self.begun
+        if begun is not None:
+            self.begun = begun - 1
+        super().raise_high()
+        if self.role == impl.LEADER:
+            self.begun = begun
+
+
+class CountsItself(impl.Replica):
+    """Though it is no voter any more."""
+
+    def raise_high(self) -> None:
+        assert self.begun is not None
+        if self.local not in self.log.voters:
+            ends = sorted((self.ends.get(v, -1) for v in self.log.voters), reverse=True)
+            high = [self.log.end, *ends][self.majority - 1]
+            if high > max(self.begun, self.high or 0):
+                self.high = self.committed = high
+        super().raise_high()
+
+
 class CommitsForAnyone(impl.Replica):
     """Observers count."""
 
@@ -299,6 +334,19 @@ class KeepsItsHighWatermark(impl.Replica):
         self.high = high
 
 
+class ServesFromOffset0(impl.Replica):
+    """The log, though there is a snapshot of it."""
+
+    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> impl.FetchReply:
+        if offset == 0 == self.log.start:
+            snapshots, self.log.snapshots = self.log.snapshots, self.log.snapshots[:0]
+            try:
+                return super().fetch(replica, epoch, offset, last_epoch)
+            finally:
+                self.log.snapshots = snapshots
+        return super().fetch(replica, epoch, offset, last_epoch)
+
+
 # ---- what the controller asks
 class AppendsForAnyEpoch(impl.Replica):
     def prepare_append(self, epoch: int, values: Sequence[str]) -> int:
@@ -338,6 +386,16 @@ class CountsFromTheFirst(impl.Replica):
 class LeadsAlone(impl.Replica):
     def check_quorum_timeout(self) -> None:
         pass
+
+
+class HearsItself(impl.Replica):
+    """It counts itself among those who have fetched, though it is no voter any more."""
+
+    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> impl.FetchReply:
+        answer = super().fetch(replica, epoch, offset, last_epoch)
+        if self.role == impl.LEADER and len(self.heard) >= self.majority - 1:
+            self.heard.clear()
+        return answer
 
 
 class WaitsInOrder(impl.Replica):
@@ -403,6 +461,17 @@ class TellsAtOnce(impl.Replica):
 
     def announce(self) -> None:
         begun, self.begun = self.begun, None
+        super().announce()
+        self.begun = begun
+
+
+class TellsAtOnceIfEmpty(impl.Replica):
+    """That it leads, where the log was empty."""
+
+    def announce(self) -> None:
+        begun = self.begun
+        if begun == 0:
+            self.begun = None
         super().announce()
         self.begun = begun
 
@@ -577,6 +646,7 @@ MUTANTS = [
     of_impl("resigned stays", "RFT-10", "in its epoch", _of(ResignedStays)),
     of_impl("follows nobody", "RFT-11", "of its own epoch", _of(FollowsNobody)),
     of_impl("a leader is no leader", "RFT-39", "after a restart", _of(RestartsAsAFollower)),
+    of_impl("leads on", "RFT-39", "after a restart", _of(LeadsOn), "KAFKA-10527"),
     of_impl("serves any epoch", "RFT-14", "a fetch of before", _of(ServesAnyEpoch)),
     of_impl("ends without the epoch", "RFT-15", "of an answer", _log(EndsWithoutTheEpoch), "KAFKA-6361"),
     of_impl("cuts where the leader ends", "RFT-16", "not where its own epoch does", _log(CutsWhereTheLeaderEnds)),
@@ -586,7 +656,10 @@ MUTANTS = [
     of_impl("appends one", "RFT-17", "of all that it fetched", _of(AppendsTheFirstRecordAlone)),
     of_impl("commits earlier epochs", "RFT-18", "before its own", _of(CommitsEarlierEpochs)),
     of_impl("commits for anyone", "RFT-18", "observers count", _of(CommitsForAnyone)),
-    of_impl("snapshots of anything", "RFT-23", "within a batch", _log(SnapshotsOfAnything)),
+    of_impl("commits where it began", "RFT-18", "without its first record", _of(CommitsWhereItBegan), "KAFKA-12619"),
+    of_impl("counts itself", "RFT-33 RFT-18", "though it is no voter", _of(CountsItself), "KAFKA-16530"),
+    of_impl("snapshots of anything", "RFT-23", "within a batch", _log(SnapshotsOfAnything), "KAFKA-17713"),
+    of_impl("serves from offset 0", "RFT-23", "what is in a snapshot", _of(ServesFromOffset0), "KAFKA-15078"),
     of_impl("snapshots of more", "RFT-23", "than is committed", _of(SnapshotsBeyondWhatIsCommitted)),
     of_impl("serves from its log", "RFT-23 RFT-15", "what is in a snapshot", _log(ServesFromItsLog)),
     of_impl("keeps its voters", "RFT-24 RFT-29", "with another's snapshot", _of(KeepsItsVoters)),
@@ -597,7 +670,8 @@ MUTANTS = [
     of_impl("resigns from any epoch", "RFT-27", "also one of before", _of(ResignsFromAnyEpoch)),
     of_impl("counts from the first", "RFT-28", "who has fetched", _of(CountsFromTheFirst)),
     of_impl("waits in order", "RFT-34", "the last one first", _of(WaitsInOrder)),
-    of_impl("leads alone", "RFT-28", "though nobody fetches", _of(LeadsAlone)),
+    of_impl("leads alone", "RFT-28", "though nobody fetches", _of(LeadsAlone), "KAFKA-15489"),
+    of_impl("hears itself", "RFT-28 RFT-33", "though it is no voter", _of(HearsItself), "KAFKA-16531"),
     of_impl("voters when committed", "RFT-29 RFT-32", "not when written", _of(VotersWhenCommitted)),
     of_impl("many changes", "RFT-30", "at a time", _of(ManyChanges)),
     of_impl("changes before its epoch", "RFT-31", "has anything committed", _of(ChangesBeforeItsEpoch)),
@@ -606,7 +680,8 @@ MUTANTS = [
     of_impl("gives what is not committed", "RFT-35", "to the listener", _of(GivesWhatIsNotCommitted)),
     of_impl("gives twice", "RFT-35", "the last record", _of(GivesTwice)),
     of_impl("tells at once", "RFT-36", "that it leads", _of(TellsAtOnce)),
-    of_impl("gives the log", "RFT-37", "to who needs the snapshot", _of(GivesTheLog)),
+    of_impl("tells at once if empty", "RFT-36", "the log", _of(TellsAtOnceIfEmpty), "KAFKA-15345"),
+    of_impl("gives the log", "RFT-37", "to who needs the snapshot", _of(GivesTheLog), "KAFKA-15076"),
     of_impl("goes on after the other", "RFT-38", "a new listener", _of(GoesOnAfterTheOther)),
     of_spec("grants to all", "RFT-4 RFT-1", "a vote", lambda: with_fault(spec.machine, "vote", _grants_to_all)),
     of_spec(
@@ -632,3 +707,191 @@ MUTANTS = [
         _changes_before_its_epoch,
     ),
 ]
+
+
+# ---- what shows rarely
+class HomelessVotes(impl.Replica):
+    """Whoever does not know where its leader is takes it for none."""
+
+    def grants(self, candidate: int, up_to_date: bool, pre_vote: bool) -> bool:
+        if (
+            not pre_vote
+            and self.is_homeless
+            and self.voted is None
+            and self.role in (impl.UNATTACHED, impl.PROSPECTIVE)
+        ):
+            return up_to_date
+        return super().grants(candidate, up_to_date, pre_vote)
+
+
+class HomelessFollows(impl.Replica):
+    """When it gives up, the leader of which it does not know where it is."""
+
+    def give_up(self) -> None:
+        self.is_homeless = False
+        super().give_up()
+
+
+class RestartsWithoutItsVote(impl.Replica):
+    """A candidate that starts again does not count its own vote."""
+
+    def restart(self) -> None:
+        super().restart()
+        if self.role == impl.CANDIDATE:
+            self.answers.clear()
+
+
+class RestartsWithItsHistory(impl.Replica):
+    """The voters are as old as before, though there is a later snapshot."""
+
+    def restart(self) -> None:
+        before = self.log.history[0]
+        super().restart()
+        self.log.history[0] = before
+
+
+class OneSnapshot(impl.Replica):
+    """A new one takes the place of all but the first."""
+
+    def create_snapshot(self, offset: int, epoch: int) -> bool:
+        made = super().create_snapshot(offset, epoch)
+        if made:
+            del self.log.snapshots[1:-1]
+        return made
+
+
+class CleansInOrder(impl.Replica):
+    """What is before the second snapshot, not the last."""
+
+    def clean(self) -> None:
+        later = self.log.snapshots[2:]
+        del self.log.snapshots[2:]
+        super().clean()
+        self.log.snapshots += later
+
+
+class RecordsAreCounted(impl.Replica):
+    """Not batches, of those that may wait."""
+
+    def prepare_append(self, epoch: int, values: Sequence[str]) -> int:
+        if self.role == impl.LEADER and values and epoch == self.epoch and len(self.prepared) >= impl.MAX_BATCHES:
+            raise impl.TooManyBatchesError
+        return super().prepare_append(epoch, values)
+
+
+class ChangesBeforeWhatIsPrepared(impl.Replica):
+    """The record of a change comes before what waits."""
+
+    def change(self, voters: Sequence[int]) -> str:
+        prepared, self.prepared = self.prepared, []
+        done = super().change(voters)
+        if self.role == impl.LEADER:
+            self.prepared = prepared
+        return done
+
+
+class PreparedChangesAreNone(impl.Replica):
+    """A change that waits is none yet."""
+
+    def refuses_change(self) -> str | None:
+        prepared, self.prepared = self.prepared, []
+        try:
+            return super().refuses_change()
+        finally:
+            self.prepared = prepared
+
+
+class EndsBeforeItsSnapshot(impl.Log):
+    """Where an epoch ends is looked up in the log alone."""
+
+    def end_of(self, epoch: int) -> impl.Position:
+        snapshots, first = self.snapshots, self.last_epoch
+        if self.epochs and epoch <= first:
+            self.snapshots = []
+        try:
+            return super().end_of(epoch)
+        finally:
+            self.snapshots = snapshots
+
+
+class CaughtUpAtTheEnd(impl.Replica):
+    """Who has what there was at its last fetch has not caught up."""
+
+    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> impl.FetchReply:
+        self.ends_seen, seen = {}, self.ends_seen
+        answer = super().fetch(replica, epoch, offset, last_epoch)
+        if self.role == impl.LEADER:
+            self.ends_seen = seen | self.ends_seen
+        return answer
+
+
+class LeavesWhenItIsWritten(impl.Replica):
+    """A leader that removes itself does not wait until that is committed."""
+
+    def change(self, voters: Sequence[int]) -> str:
+        done = super().change(voters)
+        if self.role == impl.LEADER and not self.prepared and self.local not in voters:
+            self.retire()
+        return done
+
+
+class LeadsWithoutAVoice(impl.Replica):
+    """A leader that has removed itself leads on, when that is committed."""
+
+    is_leaving = False
+
+    def raise_high(self) -> None:
+        self.is_leaving = True
+        super().raise_high()
+        self.is_leaving = False
+
+    def retire(self) -> None:
+        if not self.is_leaving:
+            super().retire()
+
+
+class CutsEpoch0ByItsOwn(impl.Log):
+    """Where its own epochs say, though the leader has nothing of them."""
+
+    def cut(self, diverging: impl.Position) -> int:
+        return self.end_of(0).offset if diverging.epoch == 0 else super().cut(diverging)
+
+
+class NobodyWaitsForNothing(impl.Replica):
+    """The others wait a millisecond at least."""
+
+    def election_backoff_ms(self, successors: Sequence[int], max_ms: int) -> int:
+        waits = super().election_backoff_ms(successors, max_ms)
+        return waits or int(bool(successors) and successors[0] != self.local)
+
+
+class DropsEveryVoter(impl.Log):
+    """Of a log that a snapshot shortens, those that the last dropped record named."""
+
+    def drop(self, at: impl.Position) -> None:
+        before = self.history[0]
+        super().drop(at)
+        self.history[0] = before
+
+
+RARE: list[Mutant] = [
+    of_impl("votes without a home", "RFT-4", "though a leader is known", _of(HomelessVotes)),
+    of_impl("follows without a home", "RFT-8", "a leader that it does not find", _of(HomelessFollows)),
+    of_impl("restarts without its vote", "RFT-39", "for itself", _of(RestartsWithoutItsVote)),
+    of_impl("restarts with its history", "RFT-39 RFT-29", "of voters", _of(RestartsWithItsHistory)),
+    of_impl("one snapshot", "RFT-23", "beside the first", _of(OneSnapshot)),
+    of_impl("cleans in order", "RFT-23", "up to the second snapshot", _of(CleansInOrder)),
+    of_impl("counts records", "RFT-26", "not batches", _of(RecordsAreCounted)),
+    of_impl("changes before what waits", "RFT-26 RFT-30", "to be appended", _of(ChangesBeforeWhatIsPrepared)),
+    of_impl("prepared changes are none", "RFT-30", "and another is taken", _of(PreparedChangesAreNone)),
+    of_impl("ends before its snapshot", "RFT-15", "as the log alone says", _log(EndsBeforeItsSnapshot)),
+    of_impl("caught up at the end", "RFT-32", "alone, not where it was", _of(CaughtUpAtTheEnd)),
+    of_impl("leaves when it is written", "RFT-33", "that it is no voter", _of(LeavesWhenItIsWritten)),
+    of_impl("leads without a voice", "RFT-33", "for good", _of(LeadsWithoutAVoice)),
+    of_impl("cuts epoch 0 by its own", "RFT-16", "epochs", _log(CutsEpoch0ByItsOwn)),
+    of_impl("nobody waits for nothing", "RFT-34", "also where the longest wait is 0", _of(NobodyWaitsForNothing)),
+    of_impl("drops every voter", "RFT-29 RFT-23", "that a dropped record named", _log(DropsEveryVoter)),
+]
+"""Those that show with several snapshots, after a restart, or while a change of the voters waits."""
+
+MUTANTS += RARE

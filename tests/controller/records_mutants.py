@@ -268,3 +268,113 @@ MUTANTS = [
     of_impl("newest version", "MRC-18", "a leader change has directory ids", patched(encode_control=_newest_version)),
     of_impl("control garbage", "MRC-18", "bytes behind a header are refused", patched(decode_control=_strict_control)),
 ]
+
+
+# ---- what shows rarely
+_java_text, _compiled = impl.java_text, impl._compiled
+_put_unsigned, _put_str, _put_num = impl.put_unsigned, impl._put_string, impl._put_number
+
+
+def _last_tag_too(self: impl._Structure, before: int, tag: int) -> None:
+    if tag <= before:
+        raise impl.Unwritable("MRC-11", impl.RUNTIME, "tags do not rise")
+
+
+def _equal_tags_too(self: impl._Structure, before: int, tag: int) -> None:
+    if tag < before or tag == impl.LAST_TAG:
+        raise impl.Unwritable("MRC-11", impl.RUNTIME, "tags fall")
+
+
+def _no_wrap(data: impl.Input, what: str) -> int:
+    """Below 16 bits nothing is."""
+    number = data.unsigned()
+    if not -(2**15) <= number <= 0x7FFF:
+        raise data.fail("MRC-1", impl.PARSE, what)
+    return number
+
+
+def _as_the_highest(type: int, version: int) -> impl._Structure:
+    return _compiled(type, min(version, impl.DATA[type].highest))
+
+
+def _negative_as_the_highest(type: int, version: int) -> impl._Structure:
+    return _compiled(type, impl.DATA[type].highest if version < 0 else version)
+
+
+def _no_negative_zero(form: Any) -> impl.Write:
+    put = _put_num(form)
+    return lambda out, value: put(out, value + 0.0 if isinstance(value, float) else value)
+
+
+def _shorter_than_the_longest(data: impl.Input) -> str | None:
+    found = _read_string(data)
+    if found is not None and len(found) == impl.MOST_STRING_BYTES:
+        raise data.fail("MRC-6", impl.RUNTIME, "a string as long as can be")
+    return found
+
+
+def _fits(out: bytearray, value: str) -> None:
+    """A string that is too long ends where it must."""
+    _put_str(out, value.encode()[: impl.MOST_STRING_BYTES].decode("utf-8", "ignore"))
+
+
+def _zero_of_java(data: bytes) -> str:
+    """Its modified UTF-8."""
+    return _java_text(data.replace(b"\xc0\x80", b"\0"))
+
+
+def _any_length(element: impl.Read) -> impl.Read:
+    """Of an array: it is found out when there is no more."""
+
+    def read(data: impl.Input) -> list[Any] | None:
+        length = data.length()
+        return None if length < 0 else [element(data) for _ in range(min(length, data.remaining + 1))]
+
+    return read
+
+
+def _of_16_bits(out: bytearray, number: int) -> None:
+    """A negative number is written shorter."""
+    _put_unsigned(out, number if number >= 0 else number & 0xFFFF)
+
+
+def _of_two_bytes(out: bytearray, number: int) -> None:
+    _put_unsigned(out, number if number < 0 else number % 2**14)
+
+
+def _one_byte_of_the_type(key: bytes | None, value: bytes | None) -> impl.Record:
+    return _decode_control(key[:2] + b"\0" + key[3:] if key and len(key) > 3 else key, value)
+
+
+def _versions_without_a_sign(key: bytes | None, value: bytes | None) -> impl.Record:
+    return _decode_control(bytes([key[0] & 127]) + key[1:] if key and len(key) > 3 else key, value)
+
+
+def _timestamps_before(
+    key: bytes | None, value: bytes | None, timestamp_delta: int = 0, last_byte: int = 0, control: bool = False
+) -> impl.Record:
+    return _record(key, value, max(0, timestamp_delta), last_byte, control)
+
+
+RARE = [
+    of_impl("the last tag too", "MRC-11", "is written", patched(S, _rising=_last_tag_too)),
+    of_impl("equal tags", "MRC-11", "are written", patched(S, _rising=_equal_tags_too)),
+    of_impl("no more than 16 bits", "MRC-1", "below them a number is refused", patched(_short=_no_wrap)),
+    of_impl("later versions", "MRC-4", "are read as the highest", patched(_compiled=_as_the_highest)),
+    of_impl("negative versions", "MRC-4", "are the highest", patched(_compiled=_negative_as_the_highest)),
+    of_impl("no negative zero", "MRC-5", "is written", patched(_put_number=_no_negative_zero)),
+    of_impl("shorter strings", "MRC-6", "than can be are read", patched(_read_string=_shorter_than_the_longest)),
+    of_impl("cut strings", "MRC-15", "are written of those that are too long", patched(_put_string=_fits)),
+    of_impl("modified UTF-8", "MRC-6", "0 may have two bytes", patched(java_text=_zero_of_java)),
+    of_impl("announced elements", "MRC-8", "are read until there is no more", patched(_read_array=_any_length)),
+    of_impl("negative numbers of 16 bits", "MRC-13 MRC-2", "are written", patched(put_unsigned=_of_16_bits)),
+    of_impl("varints of two bytes", "MRC-13 MRC-2", "at most", patched(put_unsigned=_of_two_bytes)),
+    of_impl(
+        "one byte of the type", "MRC-17", "of a control record counts", patched(decode_control=_one_byte_of_the_type)
+    ),
+    of_impl("key versions without a sign", "MRC-17", "are good", patched(decode_control=_versions_without_a_sign)),
+    of_impl("timestamps before", "MRC-16", "the batch's are good", patched(decode_record=_timestamps_before)),
+]
+"""Those that show at the end of a number's range, or of one value among hundreds."""
+
+MUTANTS += RARE

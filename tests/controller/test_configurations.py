@@ -131,6 +131,8 @@ def test_the_longest_value() -> None:
     assert c.change(TOPIC, "cleanup.policy", "APPEND", "yy")[0] == spec.TOO_LONG.message
     assert c.value(TOPIC, "cleanup.policy", "APPEND", "y") is not None
     assert c.change(TOPIC, "retention.ms", "SET", "x" * (most + 1)) == (spec.TOO_LONG.message, [])
+    assert c.value(TOPIC, "retention.ms", "SET", "\U0001f600" * (most // 2) + "x") is not None
+    assert c.change(TOPIC, "retention.ms", "SET", "\U0001f600" * (most // 2) + "xy") == (spec.TOO_LONG.message, [])
 
 
 @pytest.mark.clause("CFG-8", "CFG-13")

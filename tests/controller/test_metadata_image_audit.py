@@ -149,6 +149,8 @@ EPOCH_1 = image_at(LATE).brokers[1].epoch
 EPOCH_2 = LEADS.brokers[2].epoch
 FENCED = made("BrokerRegistrationChangeRecord", 0, brokerId=2, brokerEpoch=EPOCH_2, fenced=1)
 
+REMOVED = next(r.fields["id"] for _, r in replayable(real()["node-1"]) if r.name == "RemoveAccessControlEntryRecord")
+
 DAMAGE: dict[str, tuple[Edit, str, int]] = {
     "a change of an unknown topic": (in_place(changed(0, GONE, isr=[1])), "IMG-2", LATE),
     "a change of an unknown partition": (in_place(changed(99, CLICKS, isr=[1])), "IMG-2", LATE),
@@ -176,6 +178,7 @@ DAMAGE: dict[str, tuple[Edit, str, int]] = {
     "directories that are fewer than replicas": (in_place(changed(0, CLICKS, directories=[GONE])), "IMG-3", LATE),
     "producer ids that go back": (in_place(next_id(1)), "IMG-9", LATE),
     "an ACL that is not there": (in_place(made("RemoveAccessControlEntryRecord", id=GONE)), "IMG-12", LATE),
+    "an ACL that is removed twice": (in_place(made("RemoveAccessControlEntryRecord", id=REMOVED)), "IMG-12", LATE),
     "a transaction that never ended": (in_place(made("NoOpRecord"), 3), "IMG-20", 1),
     "a transaction that ends and did not begin": (in_place(made("EndTransactionRecord")), "IMG-13", LATE),
     "a transaction within another": (in_place(made("BeginTransactionRecord"), 2), "IMG-13", 2),

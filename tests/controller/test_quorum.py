@@ -309,6 +309,18 @@ def test_a_commit_answers_in_order() -> None:
     assert both.memory["a"] == 2
 
 
+@pytest.mark.clause("QRM-13", "QRM-14")
+def test_more_than_a_hundred_batches_are_committed_at_once() -> None:
+    both = Both(max_records_per_batch=2)
+    assert both.lead(epoch=1) == []
+    assert both.commit(count=2) == []
+    both.set(*(put(n) for n in range(261)), atomic=False)
+    assert len(both.state.sent) == 131
+    assert both.commit(count=130) == []
+    assert both.offsets == (263, 263, 265)
+    assert both.commit(count=1) == [done(0)]
+
+
 @pytest.mark.clause("QRM-26", "QRM-25", "QRM-15")
 def test_nothing_is_stable_within_a_transaction() -> None:
     both = active()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from kafkaspec.explore.engine import explore
 from kafkaspec.impl.controller.raft_driver import Driver
 from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
-from kafkaspec.language import load
+from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import raft as model
-from kafkaspec.mutants.matrix import explorer_detector, kill_matrix, lockstep_detector, written
-from kafkaspec.proofs.controller.raft import PROOFS
+from kafkaspec.models.controller.raft import Length, Part, Voter
+from kafkaspec.mutants.matrix import check_detector, explorer_detector, kill_matrix, lockstep_detector, written
+from kafkaspec.proofs.controller.raft import PROOFS, Completeness
+from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.raft_replica import BOOTSTRAP, FetchAnswer, Record, Replica, SnapshotId
 from kafkaspec.spec.controller import raft as spec
@@ -318,6 +321,30 @@ def test_a_leader_begins_with_a_record() -> None:
     assert (one.epoch, one.log, one.begun) == (3, (*FIRST, Record(3)), 3)
 
 
+@pytest.mark.clause("RFT-9")
+def test_a_leader_does_not_write_again_who_the_voters_are() -> None:
+    one = One()
+    one.follow(1)
+    one.fetched(Record(1, voters=(0, 1, 2)))
+    one("fetchTimeout")
+    one.answered(1, True)
+    one.answered(1, True)
+    assert one.is_ == ("leader", 2, 0, None)
+    assert one.log == (Record(1, voters=(0, 1, 2)), Record(2))
+
+
+@pytest.mark.clause("RFT-4", "RFT-7", "RFT-33")
+def test_an_id_has_32_bits() -> None:
+    wide = 2**31 - 1
+    one = One()
+    assert one.vote(wide, 1)
+    assert one.voted == wide
+    leader = leads(0, wide, wide - 1)
+    leader.fetch(wide, 3, 1)
+    assert leader("removeVoter", voter=wide) == NONE
+    assert leader.voters == (0, wide - 1)
+
+
 @pytest.mark.clause("RFT-10")
 def test_a_leader_that_resigned() -> None:
     one = leads()
@@ -342,6 +369,20 @@ def test_who_hears_of_the_leader_follows() -> None:
     one = One()
     one("fetchResponse", answer=FetchAnswer(NONE, 0, 2, records=(Record(0, "a"),)))
     assert (one.is_, one.end, one.state.fetched) == (("follower", 0, 2, None), 1, True)
+
+
+@pytest.mark.clause("RFT-11")
+def test_who_does_not_know_where_its_leader_is_hears_of_it_by_an_error() -> None:
+    one = One(0, 1)
+    one.follow(3, 2)
+    one("restart")
+    assert (one.role, one.homeless) == ("unattached", True)
+    one("fetchResponse", answer=FetchAnswer(NOT_LEADER, 3, 2))
+    assert (one.is_, one.homeless) == (("follower", 3, 2, None), False)
+    one("restart")
+    one("electionTimeout")
+    one.answered(1, False, leader=2)
+    assert (one.role, one.homeless) == ("unattached", True)
 
 
 @pytest.mark.clause("RFT-2")
@@ -429,6 +470,20 @@ def test_a_fetch_that_diverges() -> None:
     assert one.fetch(1, 9, 6).diverging == (6, 6)
     assert one.fetch(1, 1, 1).diverging == BOOTSTRAP
     assert one.ends == {1: 0}
+
+
+@pytest.mark.clause("RFT-15")
+def test_an_epoch_between_the_snapshot_and_the_log_ends_with_the_snapshot() -> None:
+    one = One()
+    one.follow(5)
+    one.fetched(snapshot=SnapshotId(4, 2))
+    one("fetchSnapshotResponse", voters=(0, 1, 2))
+    one.fetched(Record(4, "a"), Record(4, "b"))
+    one("fetchTimeout")
+    one.answered(1, True)
+    one.answered(1, True)
+    assert one.role == "leader"
+    assert one.fetch(1, 5, 3).diverging == (4, 2)
 
 
 @pytest.mark.clause("RFT-16")
@@ -627,6 +682,19 @@ def test_a_voter_is_added() -> None:
     assert follower.voters == (0, 1, 2)
 
 
+@pytest.mark.clause("RFT-29")
+def test_a_change_behind_a_snapshot_is_truncated() -> None:
+    one = One()
+    one.follow(1)
+    one.fetched(Record(1, "a"), Record(1, voters=(0, 1, 2, 3)), high=1)
+    assert one("createSnapshot", offset=1, epoch=1) is True
+    one("clean")
+    assert (one.start, one.voters) == (1, (0, 1, 2, 3))
+    one.follow(2, 2)
+    one.fetched(diverging=SnapshotId(1, 1))
+    assert (one.end, one.voters) == (1, (0, 1, 2))
+
+
 @pytest.mark.clause("RFT-30")
 def test_one_change_at_a_time() -> None:
     one = commits()
@@ -662,6 +730,12 @@ def test_a_leader_removes_itself() -> None:
     assert one.fetch(2, 4, 1).high == 4
     assert (one.role, one.committed) == ("resigned", 4)
     assert One(0)("removeVoter", voter=0) == "VOTER_NOT_FOUND"
+    before = commits()
+    before.append("a")
+    assert before("removeVoter", voter=0) == NONE
+    before.fetch(1, 4, 1)
+    assert before.fetch(2, 4, 1).high == 4
+    assert (before.role, before.voters_offset) == ("leader", 4)
 
 
 # ---- what the listener is told
@@ -787,12 +861,14 @@ FAULTS = written(find("raft"))
 
 
 def test_some_written_mutants_are_killed() -> None:
-    some_are_killed(find("raft"), FAULTS, 13, (lockstep_detector(6), lockstep_detector()))
+    some_are_killed(find("raft"), FAULTS, 19, (lockstep_detector(6), lockstep_detector()))
 
 
 @pytest.mark.deep
 def test_written_mutants_are_killed() -> None:
+    """What walks do not find, recordings do."""
     rows = kill_matrix(find("raft"), FAULTS, [lockstep_detector(), explorer_detector()])
+    rows = kill_matrix(find("raft"), [row.mutant for row in rows if row.wrong], [check_detector()])
     assert [row.wrong for row in rows if row.wrong] == []
 
 
@@ -826,3 +902,66 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     proved = proof.run()
     assert [f"{o.verdict}: {o.action} keeps {o.claim}" for o in proved.obligations if o.verdict != "proved"] == []
     assert proved.complete
+
+
+class CountsAnyFetch(Completeness):
+    """Also one of a log that is not the leader's."""
+
+    @action("RFT-14", "RFT-17", who="leader")
+    def hear_fetch(s, n: Voter, m: Voter, x: Length) -> None:
+        e = s.epoch[n]
+        s.asks(n, x)
+        require(s.in_charge(m, e), s.acked[e][n] < len(s.log[n]), len(s.log[n]) <= len(s.sent[e]))
+        s.next.acked[e][n] = len(s.log[n])
+
+
+class CountsWhoLeftTheEpoch(Completeness):
+    """A voter that follows a later leader, and has the record still."""
+
+    @action("RFT-14", "RFT-17", who="leader")
+    def hear_fetch(s, n: Voter, m: Voter, x: Length) -> None:
+        e = s.epoch[m]
+        require(s.part[n] == Part.VOTER, s.in_charge(m, e), e <= s.epoch[n], s.ends(e, s.last_epoch(n), x))
+        require(len(s.log[n]) == 0 or (x > 0 and s.sent[e][x - 1] == s.last_epoch(n) and len(s.log[n]) <= x))
+        require(s.acked[e][n] < len(s.log[n]))
+        s.next.acked[e][n] = len(s.log[n])
+
+
+def of_completeness() -> Proof:
+    (proof,) = [p for p in PROOFS if p.loaded.cls is Completeness]
+    return proof
+
+
+def with_action_of(faulty: LoadedModel, name: str) -> LoadedModel:
+    """The model of the proof, one of whose actions is another's."""
+    (other,) = [a for a in faulty.actions if a.name == name]
+    sound = of_completeness().loaded
+    return replace(sound, actions=[other if a.name == name else a for a in sound.actions])
+
+
+def fault(name: str) -> LoadedModel:
+    made: LoadedModel = next(m for m in FAULTS if m.name == name).make()
+    return made
+
+
+@pytest.mark.clause("RFT-4", "RFT-18", "RFT-20")
+@pytest.mark.parametrize(
+    ("faulty", "action", "claim"),
+    [
+        (fault("Logs: any log is voted for"), "vote", "candidates_have_what_their_voters_had"),
+        (fault("Logs: commits what others wrote"), "commit", "leaders_have_what_is_committed"),
+        (fault("Logs: a vote is enough"), "become_leader", "leaders_have_what_is_committed"),
+        (load(CountsAnyFetch), "hear_fetch", "who_had_a_record_has_it"),
+        (load(CountsWhoLeftTheEpoch), "hear_fetch", "lost_without_a_majority"),
+    ],
+    ids=lambda x: x.name if isinstance(x, LoadedModel) else x,
+)
+def test_without_a_rule_leaders_may_lack_what_is_committed(faulty: LoadedModel, action: str, claim: str) -> None:
+    """The proof is refuted."""
+    proof = of_completeness()
+    found = prove(
+        with_action_of(faulty, action),
+        only=lambda a, c: (a, c) == (action, claim),
+        begins_with=proof.begins_with,
+    )
+    assert [o.verdict for o in found.obligations] == ["refuted"]

@@ -36,10 +36,7 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "_hours_to_ms: -INT_MAX - 1 < hours <= INT_MAX": RARE_HOURS,
         "_hours_to_ms: -INT_MAX - 1 <= hours < INT_MAX": RARE_HOURS,
         "ConfigurationControlManager.check_length: "
-        "len(record.value) >= LENGTH": "no history has a value of just that length; a test of CFG-6 does",
-    },
-    "features": {
-        "_versions: name not in changed": "the table is made once, when the module is loaded",
+        "units(record.value) >= LENGTH": "no history has a value of just that length; a test of CFG-6 does",
     },
     "event_queue": {
         "EventQueue.insert: node.deadline < (first.deadline or 0)": "no two events have the same deadline",
@@ -123,6 +120,15 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "allows: type of 8 bits": "the contract asks for a type of the release, the highest of which is 28",
         "allows: level of 8 bits": "the contract asks for a level of the release, the highest of which is 31",
     },
+    "offset_control": {
+        "OffsetControl.mark: "
+        "marker is not Marker.END": "which rule forbids it is not answered; class and message are the same",
+        "appendActive: epoch of 16 bits": "the manager is not told the epoch of what is appended",
+        "appendActive: appendTimestamp of 32 bits": "of what is appended the clock's time is shown",
+        "handleCommitBatch: firstOffset of 32 bits": "of a committed batch the last offset alone counts",
+        "handleCommitBatch: appendTimestamp of 32 bits": "an active controller shows the time of its last append",
+        "commitControlBatch: epoch of 16 bits": "a batch of raft's own does not change the committed epoch",
+    },
     "producer_state": {
         "Verification.ask: sequence <= self.lowest_sequence": "of equal ones the lower is the same",
         "ProducerStateManager.remove_stray_snapshots: latest <= max(bases)": "a stray snapshot is at no base offset",
@@ -131,6 +137,32 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "produce: firstOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
         "produce: lastOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
         "endTransaction: offset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
+    },
+    "quorum": {
+        "QuorumController.advance_last_stable_offset: "
+        "stable < self.last_stable_offset": "at an offset that stays nothing is older, and a standby has its snapshot",
+        "QuorumController.advance_last_stable_offset: "
+        "self.memory.registry.latest_epoch < stable": "where there is a snapshot none is taken",
+        "commit: count of 8 bits": "no history has 128 batches that are not committed; a test of QRM-13 does",
+        "lose: epoch of 16 bits": "the epoch of another leader is not kept",
+    },
+    "raft": {
+        "Log.truncate: self.history[-1][0] > max(end, self.start)": "no history cuts a log just before a change of the "
+        "voters; a test of RFT-29 does",
+        "Log.drop: self.history[1][0] <= at.offset": "no history has a snapshot that ends just before a change of the "
+        "voters; a test of RFT-29 does",
+        "Replica.fetch: offset >= 0": "no fetch from 0 has an epoch that the log lacks; a test of RFT-15 does",
+        "Replica.clean: "
+        "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before it",
+        "Log.end_of: "
+        "epoch >= self.last_epoch": "a snapshot that ends where the log ends has the epoch of the log's last record",
+        "Replica.give: self.given <= self.high (2)": "the log does not begin behind what is committed",
+        "Replica.lead: self.log.voters_offset <= 0": "nobody with such a log is elected; a test of RFT-9 does it",
+        "Replica.raise_high: self.log.voters_offset <= high": "no history commits just what is before the "
+        "removal; a test of RFT-33 does",
+        "Log.is_whole: 0 < at < len(self.entries)": "a log begins with the first record of a batch",
+        "Replica.announce: self.given >= self.begun": "a leader looks when more is committed than what it began with, "
+        "or its listener has nothing",
     },
     "records": {
         "_longer: number <= 0": "a 0 in several bytes is left to the exact reader, which says the same",

@@ -1,12 +1,14 @@
-"""The controller of a quorum that loses nothing: Kafka 4.3.0's, but for four of its rules, each of which loses what is
-committed, or gives up without a reason. The simulator finds each of them, with Kafka's own rule put back.
+"""The controller of a quorum that loses nothing: by the rules of the spec, but for three, each of which loses what is
+committed, or gives up without a reason. The spec has these as Kafka 4.3.0 has them; the simulator finds what comes of
+them when they are put back, those of transactions together.
 
-| rule | Kafka 4.3.0 | here |
+| rule | the spec, as Kafka 4.3.0 | here |
 |---|---|---|
-| QRM-31 | a snapshot's end is taken for the offset of its last record | the offset of its last record |
 | QRM-26 | the transaction that counts is the one in memory | the one in what is committed |
 | QRM-22 | who renounces keeps or forgets a transaction as it was written | has again what is committed, from the log |
 | QRM-9 | an exact multiple of a batch has an empty one behind it | it has none |
+
+QRM-31 is kept as the spec has it. Kafka 4.3.0 does not keep it (QRM-D1), and the simulator finds that, too.
 """
 
 from __future__ import annotations
