@@ -154,10 +154,10 @@ def _nodes(state: Storage) -> Sequence[int]:
 
 def _directory_ids(state: Storage) -> Sequence[str | None]:
     known = [p.directory_id for p in _properties(state) if p.directory_id is not None]
-    return [*IDS, *(id for id in known if not id.startswith(MADE)), None]
+    return [*IDS, *(id for id in known if not id.startswith(MADE)), *IDS[:3], None]
 
 
-USUALLY: list[list[str]] = [[]] * 20
+USUALLY: list[list[str]] = [[]] * 50
 """what is most often asked for, beside what is seldom"""
 
 machine.candidates |= {
@@ -170,7 +170,7 @@ machine.candidates |= {
     "metadata_directory": lambda state: ("d0", "d0", "d1", "d2"),
     "static_voters": lambda state: (False, False, True),
     "flag": lambda state: ("standalone", "initial", "none", "noInitial", "initial", "none"),
-    "initial_controllers": lambda state: (*VOTERS * 6, *NO_VOTERS),
+    "initial_controllers": lambda state: (*VOTERS * 6, *VOTERS[8:] * 6, *VOTERS[:4] * 3, *NO_VOTERS),
     "ignore_formatted": lambda state: (True, False),
     "release_version": lambda state: (*[None] * len(USUALLY), *VERSIONS),
     "features": lambda state: (*USUALLY, *LEVELS),

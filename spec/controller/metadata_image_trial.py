@@ -176,6 +176,8 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
         for _ in range(6 * (id not in of.topics)):
             yield made("TopicRecord", name=f"t{n}", topicId=id)
     for id, topic in of.topics.items():
+        for _ in range(3):
+            yield made("ConfigRecord", resourceType=2, resourceName=topic.name, name="k", value="v")
         for n in {0, 1, 2} - {*map(int, topic.partitions)}:
             for _ in range(4):
                 yield _partition(id, n)

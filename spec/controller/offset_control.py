@@ -529,8 +529,11 @@ def _measured(state: Offsets, last_offset: int, append_timestamp: int) -> Offset
     "OFC-8 the last committed offset and epoch are the batch's",
 )
 @ensure(
-    lambda result: min(result.state.registry.past, default=0) >= min(0, result.state.last_stable),
-    "OFC-10 no snapshot is below the stable offset",
+    lambda state, result: (
+        result.state.last_stable == state.last_stable
+        or all(at >= result.state.last_stable for at in result.state.registry.past)
+    ),
+    "OFC-10 no snapshot is below a stable offset that rose",
 )
 def handle_commit_batch(
     state: Offsets, first_offset: Offset, last_offset: Offset, epoch: LeaderEpoch, append_timestamp: Timestamp = NONE

@@ -46,8 +46,9 @@ def _epochs(state: Replica) -> Sequence[int]:
 
 
 def _ends(state: Replica) -> Sequence[int]:
-    """Offsets where something begins or ends."""
-    return [state.end, max(0, state.end - 1), state.end + 1, state.start, state.high or 0, 0]
+    """Offsets where something begins or ends, or ended when a replica fetched that lags."""
+    lagging = [end for n, end in state.seen.items() if n not in state.caught]
+    return [state.end, max(0, state.end - 1), state.end + 1, state.start, state.high or 0, 0, *lagging]
 
 
 def _last_epochs(state: Replica) -> Sequence[int]:

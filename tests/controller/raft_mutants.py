@@ -853,13 +853,6 @@ class LeadsWithoutAVoice(impl.Replica):
             super().retire()
 
 
-class CutsEpoch0ByItsOwn(impl.Log):
-    """Where its own epochs say, though the leader has nothing of them."""
-
-    def cut(self, diverging: impl.Position) -> int:
-        return self.end_of(0).offset if diverging.epoch == 0 else super().cut(diverging)
-
-
 class NobodyWaitsForNothing(impl.Replica):
     """The others wait a millisecond at least."""
 
@@ -891,7 +884,6 @@ RARE: list[Mutant] = [
     of_impl("caught up at the end", "RFT-32", "alone, not where it was", _of(CaughtUpAtTheEnd)),
     of_impl("leaves when it is written", "RFT-33", "that it is no voter", _of(LeavesWhenItIsWritten)),
     of_impl("leads without a voice", "RFT-33", "for good", _of(LeadsWithoutAVoice)),
-    of_impl("cuts epoch 0 by its own", "RFT-16", "epochs", _log(CutsEpoch0ByItsOwn)),
     of_impl("nobody waits for nothing", "RFT-34", "also where the longest wait is 0", _of(NobodyWaitsForNothing)),
     of_impl("drops every voter", "RFT-29 RFT-23", "that a dropped record named", _log(DropsEveryVoter)),
 ]
