@@ -235,7 +235,7 @@ COMPLETE = {
     "a_majority_has_what_is_committed": ("a_majority_has_what_is_committed", *BEGUN),
     "committed_is_not_lost": ("committed_is_not_lost", "lost_without_a_majority", "a_majority_has_what_is_committed"),
     HAD: (HAD, LATER, *AHEAD, "acked_is_sent", *LEADER, "an_epoch_begins_where_it_begins", *RECORDS, *RISE),
-    VOTED: (VOTED, HAD, LATER, *AHEAD, "votes_are_for_who_stood", *ALONE, RECORDS[0], *RISE),
+    VOTED: (VOTED, HAD, LATER, *AHEAD, "votes_are_for_who_stood", RECORDS[0], *RISE),
     LATER: ELECTED,
     THEIRS: (THEIRS, *ELECTED),
     BEHIND: (BEHIND, *ELECTED),
