@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 from kafkaspec.impl.controller.timeline import SnapshotRegistry, TimelineError, TimelineHashMap
 from kafkaspec.spec.common.metadata_log import (
     ELR,
+    FIRST_TRANSACTIONS,
     MIN_ISR,
     NO_EPOCH,
     NO_LOG_OFFSET,
-    NO_TRANSACTIONS,
     VERSION,
     Batch,
     Fault,
@@ -359,7 +359,7 @@ class QuorumController:
         """[QRM-18, QRM-19]"""
         level = self.memory.values.get(VERSION)
         first = next(r.value for r in self.bootstrap if r.kind == Kind.VERSION)
-        transactions = (first if level is None else level) > NO_TRANSACTIONS
+        transactions = (first if level is None else level) >= FIRST_TRANSACTIONS
         records = []
         if self.memory.transaction_start != NO_LOG_OFFSET:
             if not transactions:

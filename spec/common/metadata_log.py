@@ -27,7 +27,9 @@ MIN_ISR: Final = "min.insync.replicas"
 NO_TRANSACTIONS: Final = 7
 """The level of metadata version 3.3-IV3, the first that Kafka 4 knows."""
 TRANSACTIONS: Final = 30
-"""The level of 4.3-IV0. Metadata transactions are there since 3.6-IV1."""
+"""The level of 4.3-IV0."""
+FIRST_TRANSACTIONS: Final = 13
+"""The level of 3.6-IV1, since which there are metadata transactions."""
 
 
 class Kind(enum.Enum):

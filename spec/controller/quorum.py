@@ -23,6 +23,7 @@ from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     ELR,
+    FIRST_TRANSACTIONS,
     HALTED,
     MIN_ISR,
     NO_EPOCH,
@@ -706,7 +707,7 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
     ActivationRecordsGenerator.recordsForNonEmptyLog, Kafka 4.3.0]
     """
     level = dict(state.memory).get(VERSION)
-    open_, has_transactions = state.begun != NO_LOG_OFFSET, (level or state.level) >= TRANSACTIONS
+    open_, has_transactions = state.begun != NO_LOG_OFFSET, (level or state.level) >= FIRST_TRANSACTIONS
     if open_ and not has_transactions:
         return halted(state), []
     records = [Record(Kind.ABORT)] if open_ else []

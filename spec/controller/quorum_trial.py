@@ -9,6 +9,7 @@ from kafkaspec.contract.codec import encode
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.controller import quorum as model
 from kafkaspec.spec.common.metadata_log import (
+    FIRST_TRANSACTIONS,
     NO_LOG_OFFSET,
     NO_TRANSACTIONS,
     TRANSACTIONS,
@@ -76,7 +77,7 @@ def _replicated(state: Controller) -> Any:
 
 machine.candidates |= {
     "init:max_records_per_batch": lambda state: [2, 3, 1000, 1],
-    "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS, TRANSACTIONS - 1],
+    "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS, FIRST_TRANSACTIONS],
     "init:elr": lambda state: [False, True],
     "key": lambda state: ["a", "b", "broker 1", VERSION],
     "records": _written,
