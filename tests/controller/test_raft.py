@@ -23,7 +23,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import raft as model
 from kafkaspec.models.controller.raft import Length, Part, Voter
 from kafkaspec.mutants.matrix import check_detector, explorer_detector, kill_matrix, lockstep_detector, written
-from kafkaspec.proofs.controller.raft import COMPLETENESS, PROOFS, Completeness
+from kafkaspec.proofs.controller.raft import PROOFS
 from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.raft_replica import BOOTSTRAP, FetchAnswer, Record, Replica, SnapshotId
@@ -37,6 +37,7 @@ from kafkaspec.spec.controller.raft import (
     UNKNOWN_EPOCH,
     machine,
 )
+from tests.controller.raft_completeness import COMPLETENESS, Completeness
 from tests.layers import a_row_of_verify, some_are_killed, walked
 
 
