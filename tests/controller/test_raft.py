@@ -23,7 +23,7 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import raft as model
 from kafkaspec.models.controller.raft import Length, Part, Voter
 from kafkaspec.mutants.matrix import check_detector, explorer_detector, kill_matrix, lockstep_detector, written
-from kafkaspec.proofs.controller.raft import PROOFS, Completeness
+from kafkaspec.proofs.controller.raft import PROOFS
 from kafkaspec.prove.engine import prove
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.common.raft_replica import BOOTSTRAP, FetchAnswer, Record, Replica, SnapshotId
@@ -37,6 +37,7 @@ from kafkaspec.spec.controller.raft import (
     UNKNOWN_EPOCH,
     machine,
 )
+from tests.controller.raft_completeness import COMPLETENESS, Completeness
 from tests.layers import a_row_of_verify, some_are_killed, walked
 
 
@@ -927,15 +928,10 @@ class CountsWhoLeftTheEpoch(Completeness):
         s.next.acked[e][n] = len(s.log[n])
 
 
-def of_completeness() -> Proof:
-    (proof,) = [p for p in PROOFS if p.loaded.cls is Completeness]
-    return proof
-
-
 def with_action_of(faulty: LoadedModel, name: str) -> LoadedModel:
     """The model of the proof, one of whose actions is another's."""
     (other,) = [a for a in faulty.actions if a.name == name]
-    sound = of_completeness().loaded
+    sound = COMPLETENESS.loaded
     return replace(sound, actions=[other if a.name == name else a for a in sound.actions])
 
 
@@ -958,10 +954,9 @@ def fault(name: str) -> LoadedModel:
 )
 def test_without_a_rule_leaders_may_lack_what_is_committed(faulty: LoadedModel, action: str, claim: str) -> None:
     """The proof is refuted."""
-    proof = of_completeness()
     found = prove(
         with_action_of(faulty, action),
         only=lambda a, c: (a, c) == (action, claim),
-        begins_with=proof.begins_with,
+        begins_with=COMPLETENESS.begins_with,
     )
     assert [o.verdict for o in found.obligations] == ["refuted"]
