@@ -768,8 +768,8 @@ class DropsEveryVoter(impl.Log):
 
 
 SEQUENCES = {
-    "leads on", "cuts to the high watermark", "keeps voters that it cut", "takes any high watermark",
-    "snapshots of anything", "serves from offset 0", "changes before its epoch", "tells at once if empty",
+    "leads on", "cuts to the high watermark", "keeps voters that it cut",
+    "snapshots of anything", "changes before its epoch", "tells at once if empty",
     "goes on after the other",
 }  # fmt: skip
 """Of the faults above those that show after a rare sequence."""
