@@ -178,9 +178,9 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
     for id, topic in of.topics.items():
         for _ in range(3):
             yield made("ConfigRecord", resourceType=2, resourceName=topic.name, name="k", value="v")
-        for n in {0, 1, 2} - {*map(int, topic.partitions)}:
+        for missing in {0, 1, 2} - {*map(int, topic.partitions)}:
             for _ in range(4):
-                yield _partition(id, n)
+                yield _partition(id, missing)
         for number, p in topic.partitions.items():
             yield _change(id, int(number), isr=[1], eligibleLeaderReplicas=[2])
             for _ in range(4 * bool(p.last_known_elr)):

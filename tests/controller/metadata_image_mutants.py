@@ -454,10 +454,9 @@ class AbortsWithoutTheLevels(MetadataImage):
     """A level that was taken to 0 within the transaction does not come back."""
 
     def _abort_transaction(self, f: Fields, offset: int) -> None:
-        gone = self.features.keys()
-        gone = {*gone}
+        left = {*self.features}
         super()._abort_transaction(f, offset)
-        self.features = {name: level for name, level in self.features.items() if name in gone}
+        self.features = {name: level for name, level in self.features.items() if name in left}
 
 
 class AbortsWithoutConfigurations(MetadataImage):

@@ -11,6 +11,7 @@ from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.controller import records as impl
 from kafkaspec.impl.controller.records_driver import Driver
 from kafkaspec.mutants.mutant import of_impl
+from kafkaspec.spec.common.metadata_schemas import DATA
 from kafkaspec.spec.common.record_reader import INVALID
 
 
@@ -294,11 +295,11 @@ def _no_wrap(data: impl.Input, what: str) -> int:
 
 
 def _as_the_highest(type: int, version: int) -> impl._Structure:
-    return _compiled(type, min(version, impl.DATA[type].highest))
+    return _compiled(type, min(version, DATA[type].highest))
 
 
 def _negative_as_the_highest(type: int, version: int) -> impl._Structure:
-    return _compiled(type, impl.DATA[type].highest if version < 0 else version)
+    return _compiled(type, DATA[type].highest if version < 0 else version)
 
 
 def _no_negative_zero(form: Any) -> impl.Write:
