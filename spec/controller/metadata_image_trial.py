@@ -176,9 +176,9 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
         for _ in range(6 * (id not in of.topics)):
             yield made("TopicRecord", name=f"t{n}", topicId=id)
     for id, topic in of.topics.items():
-        for _ in range(6):
+        for _ in range(4):
             yield made("ConfigRecord", resourceType=2, resourceName=topic.name, name="k", value="v")
-        for _ in range(6 * is_open):
+        for _ in range(int(is_open)):
             yield made("RemoveTopicRecord", topicId=id)
         for missing in {0, 1, 2} - {*map(int, topic.partitions)}:
             for _ in range(4):
