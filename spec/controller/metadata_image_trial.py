@@ -161,7 +161,7 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
     for _ in range(8):
         yield made("FeatureLevelRecord", name="transaction.version", featureLevel=level)
     of_elr = {t.name for t in of.topics.values() for p in t.partitions.values() if p.elr or p.last_known_elr}
-    for _ in range(10 * (len(of_elr) > 1)):
+    for _ in range(8 * len(of_elr)):
         yield made("ClearElrRecord", topicName="")
     for id, broker in of.brokers.items():
         led = sum(p.leader == int(id) for t in of.topics.values() for p in t.partitions.values())
@@ -169,18 +169,20 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
             for _ in range(2 * led):
                 yield made("UnregisterBrokerRecord", brokerId=int(id), brokerEpoch=broker.epoch)
                 yield made("FenceBrokerRecord", id=int(id), epoch=broker.epoch)
-    for new in (1, 2):
-        for _ in range(8 * (str(new) not in of.brokers)):
-            yield made("RegisterBrokerRecord", brokerId=new, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
+    for node in (1, 2):
+        for _ in range(8 * (str(node) not in of.brokers)):
+            yield made("RegisterBrokerRecord", brokerId=node, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
     for n, id in enumerate(IDS):
         for _ in range(6 * (id not in of.topics)):
             yield made("TopicRecord", name=f"t{n}", topicId=id)
     for id, topic in of.topics.items():
-        for _ in range(3):
+        for _ in range(4):
             yield made("ConfigRecord", resourceType=2, resourceName=topic.name, name="k", value="v")
-        for n in {0, 1, 2} - {*map(int, topic.partitions)}:
+        for _ in range(int(is_open)):
+            yield made("RemoveTopicRecord", topicId=id)
+        for missing in {0, 1, 2} - {*map(int, topic.partitions)}:
             for _ in range(4):
-                yield _partition(id, n)
+                yield _partition(id, missing)
         for number, p in topic.partitions.items():
             yield _change(id, int(number), isr=[1], eligibleLeaderReplicas=[2])
             for _ in range(4 * bool(p.last_known_elr)):

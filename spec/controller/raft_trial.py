@@ -99,7 +99,7 @@ def _answers(state: Replica) -> Sequence[FetchAnswer]:
         good._replace(diverging=own),
         good._replace(diverging=SnapshotId(state.kept, end_epoch(state, state.kept))),
         good._replace(diverging=SnapshotId(0, 0)),
-        good._replace(snapshot=SnapshotId(end + 2, epoch)),
+        *([good._replace(snapshot=SnapshotId(end + 2, epoch))] * 6),
         FetchAnswer(NONE, at + 1, 2, records=(Record(at + 1),)),
         FetchAnswer(FENCED, at + 1, 2),
         FetchAnswer(FENCED, at + 1, None),

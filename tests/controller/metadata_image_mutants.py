@@ -454,18 +454,9 @@ class AbortsWithoutTheLevels(MetadataImage):
     """A level that was taken to 0 within the transaction does not come back."""
 
     def _abort_transaction(self, f: Fields, offset: int) -> None:
-        gone = {*self.features}
+        left = {*self.features}
         super()._abort_transaction(f, offset)
-        self.features = {name: level for name, level in self.features.items() if name in gone}
-
-
-class AbortsWithoutConfigurations(MetadataImage):
-    """Those of a topic that was removed within the transaction do not come back."""
-
-    def _remove_topic(self, f: Fields, offset: int) -> None:
-        if f["topicId"] in self.topics:
-            self.configs.pop((impl.TOPIC_RESOURCE, self.topics[f["topicId"]].name), None)
-        super()._remove_topic(f, offset)
+        self.features = {name: level for name, level in self.features.items() if name in left}
 
 
 class AbortsWithoutRegistrations(MetadataImage):
@@ -525,11 +516,6 @@ def _recovered(before: Partition, f: Fields) -> Partition:
     return after if after.leader == before.leader else after._replace(recovery=0)
 
 
-def _without_the_last(before: Partition, f: Fields) -> Partition:
-    after = merged(before, f)
-    return after if f["replicas"] is None else after._replace(last_known_elr=[])
-
-
 RARE = [
     of_impl("two partitions", "IMG-17", "of a fenced broker are looked at", of(LooksAtTwoPartitions)),
     of_impl("unregistered may lead", "IMG-17", "nobody looks at its partitions", of(UnregisteredMayLead)),
@@ -537,7 +523,6 @@ RARE = [
     of_impl("aborts without the index", "IMG-13 IMG-17", "of leaders", of(AbortsWithoutTheIndex)),
     of_impl("aborts without producer ids", "IMG-13 IMG-9", "the next one stays", of(AbortsWithoutTheProducerId)),
     of_impl("aborts without levels", "IMG-13 IMG-8", "one that was 0 stays 0", of(AbortsWithoutTheLevels)),
-    of_impl("aborts without configurations", "IMG-13 IMG-4", "of a removed topic", of(AbortsWithoutConfigurations)),
     of_impl("aborts without registrations", "IMG-13 IMG-7", "their changes stay", of(AbortsWithoutRegistrations)),
     of_impl("one topic cleared", "IMG-5", "of all", of(ClearsOneTopic)),
     of_impl("eligible ones cleared", "IMG-5", "where there are last known ones alone, these stay",
@@ -545,7 +530,6 @@ RARE = [
     of_impl("not of this record", "IMG-6", "its offset may not be the broker's epoch", of(NotOfThisRecord)),
     of_impl("keeps the cordoned", "IMG-6", "of the registration before", of(KeepsTheCordoned)),
     of_impl("recovered", "IMG-3", "a new leader has nothing to recover", patched(merged=_recovered)),
-    of_impl("without the last known", "IMG-3", "if the replicas change", patched(merged=_without_the_last)),
 ]  # fmt: skip
 """Those that show with several partitions, or after a rare sequence."""
 

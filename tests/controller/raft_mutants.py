@@ -713,28 +713,6 @@ MUTANTS = [
 
 
 # ---- what shows rarely
-class HomelessVotes(impl.Replica):
-    """Whoever does not know where its leader is takes it for none."""
-
-    def grants(self, candidate: int, up_to_date: bool, pre_vote: bool) -> bool:
-        if (
-            not pre_vote
-            and self.is_homeless
-            and self.voted is None
-            and self.role in (impl.UNATTACHED, impl.PROSPECTIVE)
-        ):
-            return up_to_date
-        return super().grants(candidate, up_to_date, pre_vote)
-
-
-class HomelessFollows(impl.Replica):
-    """When it gives up, the leader of which it does not know where it is."""
-
-    def give_up(self) -> None:
-        self.is_homeless = False
-        super().give_up()
-
-
 class RestartsWithoutItsVote(impl.Replica):
     """A candidate that starts again does not count its own vote."""
 
@@ -742,35 +720,6 @@ class RestartsWithoutItsVote(impl.Replica):
         super().restart()
         if self.role == impl.CANDIDATE:
             self.answers.clear()
-
-
-class RestartsWithItsHistory(impl.Replica):
-    """The voters are as old as before, though there is a later snapshot."""
-
-    def restart(self) -> None:
-        before = self.log.history[0]
-        super().restart()
-        self.log.history[0] = before
-
-
-class OneSnapshot(impl.Replica):
-    """A new one takes the place of all but the first."""
-
-    def create_snapshot(self, offset: int, epoch: int) -> bool:
-        made = super().create_snapshot(offset, epoch)
-        if made:
-            del self.log.snapshots[1:-1]
-        return made
-
-
-class CleansInOrder(impl.Replica):
-    """What is before the second snapshot, not the last."""
-
-    def clean(self) -> None:
-        later = self.log.snapshots[2:]
-        del self.log.snapshots[2:]
-        super().clean()
-        self.log.snapshots += later
 
 
 class RecordsAreCounted(impl.Replica):
@@ -804,55 +753,6 @@ class PreparedChangesAreNone(impl.Replica):
             self.prepared = prepared
 
 
-class EndsBeforeItsSnapshot(impl.Log):
-    """Where an epoch ends is looked up in the log alone."""
-
-    def end_of(self, epoch: int) -> impl.Position:
-        snapshots, first = self.snapshots, self.last_epoch
-        if self.epochs and epoch <= first:
-            self.snapshots = []
-        try:
-            return super().end_of(epoch)
-        finally:
-            self.snapshots = snapshots
-
-
-class CaughtUpAtTheEnd(impl.Replica):
-    """Who has what there was at its last fetch has not caught up."""
-
-    def fetch(self, replica: int, epoch: int, offset: int, last_epoch: int) -> impl.FetchReply:
-        self.ends_seen, seen = {}, self.ends_seen
-        answer = super().fetch(replica, epoch, offset, last_epoch)
-        if self.role == impl.LEADER:
-            self.ends_seen = seen | self.ends_seen
-        return answer
-
-
-class LeavesWhenItIsWritten(impl.Replica):
-    """A leader that removes itself does not wait until that is committed."""
-
-    def change(self, voters: Sequence[int]) -> str:
-        done = super().change(voters)
-        if self.role == impl.LEADER and not self.prepared and self.local not in voters:
-            self.retire()
-        return done
-
-
-class LeadsWithoutAVoice(impl.Replica):
-    """A leader that has removed itself leads on, when that is committed."""
-
-    is_leaving = False
-
-    def raise_high(self) -> None:
-        self.is_leaving = True
-        super().raise_high()
-        self.is_leaving = False
-
-    def retire(self) -> None:
-        if not self.is_leaving:
-            super().retire()
-
-
 class NobodyWaitsForNothing(impl.Replica):
     """The others wait a millisecond at least."""
 
@@ -870,23 +770,21 @@ class DropsEveryVoter(impl.Log):
         self.history[0] = before
 
 
+SEQUENCES = {
+    "leads on", "cuts to the high watermark", "keeps voters that it cut",
+    "snapshots of anything", "changes before its epoch", "tells at once if empty",
+    "goes on after the other",
+}  # fmt: skip
+"""Of the faults above those that show after a rare sequence."""
 RARE: list[Mutant] = [
-    of_impl("votes without a home", "RFT-4", "though a leader is known", _of(HomelessVotes)),
-    of_impl("follows without a home", "RFT-8", "a leader that it does not find", _of(HomelessFollows)),
     of_impl("restarts without its vote", "RFT-39", "for itself", _of(RestartsWithoutItsVote)),
-    of_impl("restarts with its history", "RFT-39 RFT-29", "of voters", _of(RestartsWithItsHistory)),
-    of_impl("one snapshot", "RFT-23", "beside the first", _of(OneSnapshot)),
-    of_impl("cleans in order", "RFT-23", "up to the second snapshot", _of(CleansInOrder)),
     of_impl("counts records", "RFT-26", "not batches", _of(RecordsAreCounted)),
     of_impl("changes before what waits", "RFT-26 RFT-30", "to be appended", _of(ChangesBeforeWhatIsPrepared)),
     of_impl("prepared changes are none", "RFT-30", "and another is taken", _of(PreparedChangesAreNone)),
-    of_impl("ends before its snapshot", "RFT-15", "as the log alone says", _log(EndsBeforeItsSnapshot)),
-    of_impl("caught up at the end", "RFT-32", "alone, not where it was", _of(CaughtUpAtTheEnd)),
-    of_impl("leaves when it is written", "RFT-33", "that it is no voter", _of(LeavesWhenItIsWritten)),
-    of_impl("leads without a voice", "RFT-33", "for good", _of(LeadsWithoutAVoice)),
     of_impl("nobody waits for nothing", "RFT-34", "also where the longest wait is 0", _of(NobodyWaitsForNothing)),
     of_impl("drops every voter", "RFT-29 RFT-23", "that a dropped record named", _log(DropsEveryVoter)),
 ]
-"""Those that show with several snapshots, after a restart, or while a change of the voters waits."""
+"""Those that show after a restart, with many records that wait, or while a change of the voters does."""
 
 MUTANTS += RARE
+RARE += [m for m in MUTANTS if m.name in SEQUENCES]

@@ -276,11 +276,6 @@ _java_text, _compiled = impl.java_text, impl._compiled
 _put_unsigned, _put_str, _put_num = impl.put_unsigned, impl._put_string, impl._put_number
 
 
-def _last_tag_too(self: impl._Structure, before: int, tag: int) -> None:
-    if tag <= before:
-        raise impl.Unwritable("MRC-11", impl.RUNTIME, "tags do not rise")
-
-
 def _equal_tags_too(self: impl._Structure, before: int, tag: int) -> None:
     if tag < before or tag == impl.LAST_TAG:
         raise impl.Unwritable("MRC-11", impl.RUNTIME, "tags fall")
@@ -300,18 +295,6 @@ def _as_the_highest(type: int, version: int) -> impl._Structure:
 
 def _negative_as_the_highest(type: int, version: int) -> impl._Structure:
     return _compiled(type, DATA[type].highest if version < 0 else version)
-
-
-def _no_negative_zero(form: Any) -> impl.Write:
-    put = _put_num(form)
-    return lambda out, value: put(out, value + 0.0 if isinstance(value, float) else value)
-
-
-def _shorter_than_the_longest(data: impl.Input) -> str | None:
-    found = _read_string(data)
-    if found is not None and len(found) == impl.MOST_STRING_BYTES:
-        raise data.fail("MRC-6", impl.RUNTIME, "a string as long as can be")
-    return found
 
 
 def _fits(out: bytearray, value: str) -> None:
@@ -358,13 +341,10 @@ def _timestamps_before(
 
 
 RARE = [
-    of_impl("the last tag too", "MRC-11", "is written", patched(S, _rising=_last_tag_too)),
     of_impl("equal tags", "MRC-11", "are written", patched(S, _rising=_equal_tags_too)),
     of_impl("no more than 16 bits", "MRC-1", "below them a number is refused", patched(_short=_no_wrap)),
     of_impl("later versions", "MRC-4", "are read as the highest", patched(_compiled=_as_the_highest)),
     of_impl("negative versions", "MRC-4", "are the highest", patched(_compiled=_negative_as_the_highest)),
-    of_impl("no negative zero", "MRC-5", "is written", patched(_put_number=_no_negative_zero)),
-    of_impl("shorter strings", "MRC-6", "than can be are read", patched(_read_string=_shorter_than_the_longest)),
     of_impl("cut strings", "MRC-15", "are written of those that are too long", patched(_put_string=_fits)),
     of_impl("modified UTF-8", "MRC-6", "0 may have two bytes", patched(java_text=_zero_of_java)),
     of_impl("announced elements", "MRC-8", "are read until there is no more", patched(_read_array=_any_length)),
