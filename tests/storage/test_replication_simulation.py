@@ -12,10 +12,21 @@ from typing import Any
 
 import pytest
 
-from kafkaspec.impl.storage.replication_parts.broker import MOST_REQUESTS, Broker
+from kafkaspec.impl.common.disk import SimulatedDisk
+from kafkaspec.impl.storage.replication_parts.broker import DIRECTORY, MOST_REQUESTS, Broker, Config
 from kafkaspec.impl.storage.replication_parts.clients import MOST_RECORDS, Producer
 from kafkaspec.impl.storage.replication_parts.messages import NONE, MetadataRequest, ProduceResponse
-from kafkaspec.impl.storage.replication_simulation import BROKERS, CONSUMER, ENOUGH, FENCED, SCENARIO, Watch, cluster
+from kafkaspec.impl.storage.replication_simulation import (
+    BROKERS,
+    CONSUMER,
+    CONTROLLER,
+    ENOUGH,
+    FENCED,
+    LOG,
+    SCENARIO,
+    Watch,
+    cluster,
+)
 from kafkaspec.simulate import Choices, RandomChoices, Run, run, shrunk
 from kafkaspec.simulate import history as told
 from kafkaspec.simulate.choices import Schedule
@@ -351,3 +362,18 @@ def test_the_page_tells_of_every_fault() -> None:
     rows = re.findall(r"^\| [^|]+ \| (uniform|swarm|priority|mixed) \| (\d+) \| ([^|]+) \|$", page, re.MULTILINE)
     wanted = [(f.schedule, str(f.first), names.get(f.rule, f.rule)) for f in FAULTS.values()]
     assert rows == wanted
+
+
+def test_a_segment_that_was_cut_does_not_come_back() -> None:
+    """Whichever names a power failure leaves of those that were not flushed."""
+    disk = SimulatedDisk()
+    broker = Broker("b0", disk, lambda: 1_000, Config(("b0",), CONTROLLER, LOG))
+    producer = Producer("p", ("b0",), lambda: 1_000, 7)
+    for n in range(40):
+        broker.log.append_as_leader(producer.encoded(n, 1), 0)
+    before = {n for n in disk.files(DIRECTORY) if n.endswith(".log")}
+    broker.cut(1)
+    now = {n for n in disk.files(DIRECTORY) if n.endswith(".log")}
+    assert len(before) > len(now) == 1
+    found = disk.crash(lambda name: False, lambda file: file.durable)
+    assert {n for n in found.files(DIRECTORY) if n.endswith(".log")} == now
