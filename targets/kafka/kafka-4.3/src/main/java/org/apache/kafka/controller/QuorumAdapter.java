@@ -1,0 +1,428 @@
+package org.apache.kafka.controller;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import kafkaspec.target.Adapter;
+import kafkaspec.target.Fields;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.errors.InvalidRequestException;
+import org.apache.kafka.common.metadata.AbortTransactionRecord;
+import org.apache.kafka.common.metadata.BeginTransactionRecord;
+import org.apache.kafka.common.metadata.ConfigRecord;
+import org.apache.kafka.common.metadata.EndTransactionRecord;
+import org.apache.kafka.common.metadata.FeatureLevelRecord;
+import org.apache.kafka.common.metadata.NoOpRecord;
+import org.apache.kafka.common.metadata.RegisterBrokerRecord;
+import org.apache.kafka.common.protocol.ApiMessage;
+import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.common.protocol.MessageSizeAccumulator;
+import org.apache.kafka.common.protocol.ObjectSerializationCache;
+import org.apache.kafka.common.protocol.Readable;
+import org.apache.kafka.common.protocol.Writable;
+import org.apache.kafka.common.protocol.types.RawTaggedField;
+import org.apache.kafka.common.utils.MockTime;
+import org.apache.kafka.controller.errors.PeriodicControlTaskException;
+import org.apache.kafka.deferred.DeferredEvent;
+import org.apache.kafka.deferred.DeferredEventQueue;
+import org.apache.kafka.metadata.KafkaConfigSchema;
+import org.apache.kafka.metadata.bootstrap.BootstrapMetadata;
+import org.apache.kafka.raft.LeaderAndEpoch;
+import org.apache.kafka.raft.errors.NotLeaderException;
+import org.apache.kafka.server.common.ApiMessageAndVersion;
+import org.apache.kafka.server.common.EligibleLeaderReplicasVersion;
+import org.apache.kafka.server.common.MetadataVersion;
+import org.apache.kafka.server.config.ConfigSynonym;
+import org.apache.kafka.server.fault.FaultHandlerException;
+import org.apache.kafka.server.mutable.BoundedListTooLongException;
+import org.apache.kafka.timeline.SnapshotRegistry;
+import org.apache.kafka.timeline.TimelineHashMap;
+import org.apache.kafka.timeline.TimelineObject;
+
+/**
+ * Subsystem `quorum`: one QuorumController over a log that does as the judge says. Records are real metadata records: a
+ * name that is set is a configuration of all brokers. What is shown is read on the controller's own thread; private
+ * fields are read by reflection: the offsets, the registry, the purgatory, the collections. A fatal fault ends a
+ * history: the handler only notes it, where Kafka's would end the process.
+ */
+public final class QuorumAdapter implements Adapter {
+    private static final ConfigResource ALL_BROKERS = new ConfigResource(ConfigResource.Type.BROKER, "");
+    private static final ConfigDef DEFINITIONS = new ConfigDef()
+        .define(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG, ConfigDef.Type.INT, 1, ConfigDef.Importance.LOW, "");
+    private static final KafkaConfigSchema SCHEMA = new KafkaConfigSchema(
+        Map.of(ConfigResource.Type.BROKER, DEFINITIONS, ConfigResource.Type.TOPIC, DEFINITIONS),
+        Map.of(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG,
+            List.of(new ConfigSynonym(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG))));
+    private static final String VERSION = MetadataVersion.FEATURE_NAME;
+    private static final String ELR = EligibleLeaderReplicasVersion.FEATURE_NAME;
+
+    private QuorumController controller;
+    private ToldRaft raft;
+    private MockTime time;
+    private volatile int faults;
+    private volatile boolean halted;
+    private final List<Object> answers = Collections.synchronizedList(new ArrayList<>());
+    private final Map<CompletableFuture<?>, Integer> calls = new IdentityHashMap<>();
+    private OffsetControlManager offsets;
+    private SnapshotRegistry registry;
+    private TreeMap<Long, List<DeferredEvent>> purgatory;
+    private TimelineHashMap<ConfigResource, TimelineHashMap<String, String>> configs;
+    private TimelineHashMap<Integer, Long> brokers;
+    private TimelineObject<Optional<MetadataVersion>> version;
+    private TimelineHashMap<String, Short> features;
+
+    @Override
+    public void init(JsonNode args) throws Exception {
+        close();
+        raft = new ToldRaft();
+        time = new MockTime(0, 1_000_000, 1_000_000_000L);
+        faults = 0;
+        halted = false;
+        calls.clear();
+        MetadataVersion level =
+            MetadataVersion.fromFeatureLevel((short) args.path("bootstrapLevel").asInt(30));
+        controller = new QuorumController.Builder(0, "abcdefghijklmnopqrstuv")
+            .setRaftClient(raft)
+            .setTime(time)
+            .setConfigSchema(SCHEMA)
+            .setQuorumFeatures(new QuorumFeatures(0, QuorumFeatures.defaultSupportedFeatureMap(true), List.of(0)))
+            .setBootstrapMetadata(BootstrapMetadata.fromVersions(level,
+                args.path("elr").asBoolean(false) ? Map.of(ELR, (short) 1) : Map.of(), "the judge"))
+            .setMaxRecordsPerBatch(args.path("maxRecordsPerBatch").asInt(1000))
+            .setNonFatalFaultHandler((message, cause) -> {
+                faults++;
+                return new FaultHandlerException(message, cause);
+            })
+            .setFatalFaultHandler((message, cause) -> {
+                halted = true;
+                return new FaultHandlerException(message, cause);
+            })
+            .build();
+        offsets = Fields.of(controller, QuorumController.class, "offsetControl");
+        registry = Fields.of(controller, QuorumController.class, "snapshotRegistry");
+        Object deferred = Fields.of(controller, QuorumController.class, "deferredEventQueue");
+        purgatory = Fields.of(deferred, DeferredEventQueue.class, "pending");
+        configs = Fields.of(controller.configurationControl(), ConfigurationControlManager.class, "configData");
+        brokers = Fields.of(controller.clusterControl(), ClusterControlManager.class, "registerBrokerRecordOffsets");
+        Object manager = Fields.of(controller, QuorumController.class, "featureControl");
+        version = Fields.of(manager, FeatureControlManager.class, "metadataVersion");
+        features = Fields.of(manager, FeatureControlManager.class, "finalizedVersions");
+    }
+
+    @Override
+    public Object apply(String op, JsonNode a) throws Throwable {
+        answers.clear();
+        switch (op) {
+            case "write":
+                raft.refusedAt = a.path("refusedAt").asInt(-1);
+                write(a, OptionalLong.empty());
+                return told();
+            case "late":
+                write(a, OptionalLong.of(time.nanoseconds() - 1));
+                return told();
+            case "read":
+                return await(() -> read(a.get("key").asText()));
+            case "commit": {
+                List<ToldRaft.Sent> batches = new ArrayList<>();
+                for (int n = a.get("count").asInt(); n > 0; n--) {
+                    batches.add(raft.sent.removeFirst());
+                }
+                raft.handOut(batches);
+                return told();
+            }
+            case "replicate": {
+                raft.cutOff();
+                List<ToldRaft.Sent> batches = new ArrayList<>();
+                for (JsonNode records : a.get("batches")) {
+                    ToldRaft.Sent batch = new ToldRaft.Sent(raft.end, a.get("epoch").asInt(), records(records, raft.end));
+                    raft.end = batch.last() + 1;
+                    batches.add(batch);
+                }
+                if (!batches.isEmpty()) {
+                    raft.handOut(batches);
+                }
+                told();
+                return null;
+            }
+            case "control":
+                if (await(() -> controller.curClaimEpoch() != -1)) {
+                    raft.sent.addLast(raft.control(controller.curClaimEpoch()));
+                } else {
+                    raft.handOut(List.of(raft.control(0)));
+                }
+                told();
+                return null;
+            case "lead":
+                return lead(a);
+            case "lose":
+                change(a.get("epoch").asInt(), a.path("known").asBoolean(true) ? OptionalInt.of(1) : OptionalInt.empty());
+                return told();
+            case "leadAgain":
+                change(a.get("epoch").asInt(), OptionalInt.of(0));
+                told();
+                return null;
+            case "loadSnapshot": {
+                long offset = a.get("offset").asLong();
+                raft.handOutSnapshot(offset, a.get("epoch").asInt(), records(a.get("records"), offset - 1));
+                raft.end = offset;
+                told();
+                return null;
+            }
+            default:
+                throw new UnknownOperation(op);
+        }
+    }
+
+    private Object lead(JsonNode a) throws Exception {
+        int epoch = a.get("epoch").asInt();
+        raft.handOut(List.of(raft.control(epoch)));
+        CountDownLatch hold = new CountDownLatch(1);
+        controller.appendControlEvent("hold", () -> {
+            try {
+                hold.await();
+            } catch (InterruptedException e) {
+                throw new AdapterFailure("interrupted", e);
+            }
+        });
+        raft.refusedAt = a.path("refused").asBoolean(false) ? 0 : -1;
+        change(epoch, OptionalInt.of(0));
+        controller.appendControlEvent("take all", () -> raft.refusedAt = -1);
+        for (JsonNode write : a.path("queued")) {
+            write(write, OptionalLong.empty());
+        }
+        hold.countDown();
+        return told();
+    }
+
+    private void change(int epoch, OptionalInt leader) {
+        raft.leader = new LeaderAndEpoch(leader, epoch);
+        raft.listener.handleLeaderChange(raft.leader);
+    }
+
+    private void write(JsonNode a, OptionalLong deadline) throws Exception {
+        int call = calls.size();
+        String key = a.path("key").asText("");
+        boolean atomic = a.path("atomic").asBoolean(true);
+        String fault = a.path("fault").asText("none");
+        JsonNode records = a.get("records");
+        CompletableFuture<Long> future = controller.appendWriteEvent("write", deadline, () -> {
+            switch (fault) {
+                case "none":
+                    break;
+                case "InvalidRequestException":
+                    throw new InvalidRequestException("told to throw");
+                case "BoundedListTooLongException":
+                    throw new BoundedListTooLongException("told to throw");
+                case "PeriodicControlTaskException":
+                    throw new PeriodicControlTaskException("told to throw", null);
+                case "NotLeaderException":
+                    throw new NotLeaderException("told to throw");
+                default:
+                    throw new NullPointerException("told to throw");
+            }
+            List<ApiMessageAndVersion> made = records(records, -1);
+            long response = memory(RegistryCalls.NOW).getOrDefault(key, -1L);
+            return atomic ? ControllerResult.atomicOf(made, response) : ControllerResult.of(made, response);
+        });
+        calls.put(future, call);
+        future.whenComplete((value, e) -> {
+            Map<String, Object> answer = new LinkedHashMap<>();
+            answer.put("call", call);
+            answer.put("outcome", e == null ? "done" : e.getClass().getSimpleName());
+            answer.put("value", e == null ? value : -1L);
+            answers.add(answer);
+        });
+    }
+
+    /** After all that is in the queue: who was answered. */
+    private List<Object> told() throws Exception {
+        await(() -> null);
+        raft.refusedAt = -1;
+        return halted ? List.of() : List.copyOf(answers);
+    }
+
+    private <T> T await(Supplier<T> of) throws Exception {
+        try {
+            return controller.appendReadEvent("look", OptionalLong.empty(), of).get(30, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            throw new AdapterFailure("the controller's thread: " + e.getCause(), e);
+        }
+    }
+
+    private Long read(String key) {
+        return registry.hasSnapshot(offsets.lastStableOffset())
+            ? memory(offsets.lastStableOffset()).getOrDefault(key, -1L)
+            : null;
+    }
+
+    private Map<String, Long> memory(long epoch) {
+        Map<String, Long> out = new TreeMap<>();
+        TimelineHashMap<String, String> set = configs.get(ALL_BROKERS, epoch);
+        if (set != null) {
+            set.entrySet(epoch).forEach(e -> out.put(e.getKey(), Long.valueOf(e.getValue())));
+        }
+        brokers.entrySet(epoch).forEach(e -> out.put("broker " + e.getKey(), e.getValue()));
+        features.entrySet(epoch).forEach(e -> out.put(e.getKey(), e.getValue().longValue()));
+        version.get(epoch).ifPresent(v -> out.put(VERSION, (long) v.featureLevel()));
+        return out;
+    }
+
+    // ---- records
+
+    private static List<ApiMessageAndVersion> records(JsonNode of, long base) {
+        List<ApiMessageAndVersion> out = new ArrayList<>();
+        for (JsonNode r : of) {
+            out.add(record(r.get(0).asText(), r.path(1).asText(""), r.path(2).asInt(0)));
+        }
+        return out;
+    }
+
+    private static ApiMessageAndVersion record(String kind, String key, int value) {
+        switch (kind) {
+            case "set":
+                return of(new ConfigRecord().setResourceType(ConfigResource.Type.BROKER.id()).setResourceName("")
+                    .setName(key).setValue(Integer.toString(value)));
+            case "version":
+                return of(new FeatureLevelRecord().setName(VERSION).setFeatureLevel((short) value));
+            case "feature":
+                return of(new FeatureLevelRecord().setName(ELR).setFeatureLevel((short) value));
+            case "register":
+                return of(new RegisterBrokerRecord().setBrokerId(value).setIncarnationId(new Uuid(1, value))
+                    .setBrokerEpoch(1).setFenced(true));
+            case "noOp":
+                return of(new NoOpRecord());
+            case "begin":
+                return of(new BeginTransactionRecord().setName("told"));
+            case "end":
+                return of(new EndTransactionRecord());
+            case "abort":
+                return of(new AbortTransactionRecord().setReason("told"));
+            default:
+                return of(new UnknownRecord());
+        }
+    }
+
+    private static ApiMessageAndVersion of(ApiMessage message) {
+        return new ApiMessageAndVersion(message, (short) 0);
+    }
+
+    private static List<Object> shown(ApiMessage message) {
+        if (message instanceof ConfigRecord r) {
+            return List.of("set", r.name(), Integer.valueOf(r.value()));
+        } else if (message instanceof FeatureLevelRecord r) {
+            return List.of(r.name().equals(VERSION) ? "version" : "feature", "", (int) r.featureLevel());
+        } else if (message instanceof RegisterBrokerRecord r) {
+            return List.of("register", "", r.brokerId());
+        } else if (message instanceof NoOpRecord) {
+            return List.of("noOp", "", 0);
+        } else if (message instanceof BeginTransactionRecord) {
+            return List.of("begin", "", 0);
+        } else if (message instanceof EndTransactionRecord) {
+            return List.of("end", "", 0);
+        } else if (message instanceof AbortTransactionRecord) {
+            return List.of("abort", "", 0);
+        }
+        return List.of("unknown", "", 0);
+    }
+
+    /** Of a type that no release has. */
+    private static final class UnknownRecord implements ApiMessage {
+        @Override
+        public short apiKey() {
+            return 9999;
+        }
+
+        @Override
+        public short lowestSupportedVersion() {
+            return 0;
+        }
+
+        @Override
+        public short highestSupportedVersion() {
+            return 0;
+        }
+
+        @Override
+        public void addSize(MessageSizeAccumulator size, ObjectSerializationCache cache, short version) {
+        }
+
+        @Override
+        public void write(Writable writable, ObjectSerializationCache cache, short version) {
+        }
+
+        @Override
+        public void read(Readable readable, short version) {
+        }
+
+        @Override
+        public List<RawTaggedField> unknownTaggedFields() {
+            return List.of();
+        }
+
+        @Override
+        public Message duplicate() {
+            return new UnknownRecord();
+        }
+    }
+
+    // ---- what is shown
+
+    @Override
+    public Object observe() throws Exception {
+        return await(() -> {
+            Map<String, Object> out = new LinkedHashMap<>();
+            out.put("claimEpoch", halted ? -1 : controller.curClaimEpoch());
+            out.put("lastCommittedOffset", halted ? -1 : offsets.lastCommittedOffset());
+            out.put("lastCommittedEpoch", halted ? -1 : offsets.lastCommittedEpoch());
+            out.put("lastStableOffset", halted ? -1 : offsets.lastStableOffset());
+            out.put("nextWriteOffset", halted ? -1 : offsets.nextWriteOffset());
+            out.put("transactionStartOffset", halted ? -1 : offsets.transactionStartOffset());
+            out.put("snapshotEpochs", halted ? List.of() : registry.epochsList());
+            out.put("memory", halted ? Map.of() : memory(RegistryCalls.NOW));
+            out.put("stable", halted || !registry.hasSnapshot(offsets.lastStableOffset())
+                ? null : memory(offsets.lastStableOffset()));
+            List<Object> pending = new ArrayList<>();
+            List<Object> log = new ArrayList<>();
+            if (!halted) {
+                purgatory.forEach((offset, events) -> events.forEach(event -> pending.add(List.of(offset,
+                    calls.getOrDefault(((QuorumController.ControllerWriteEvent<?>) event).future(), -1)))));
+                raft.sent.forEach(s -> {
+                    Map<String, Object> batch = new LinkedHashMap<>();
+                    batch.put("base", s.base());
+                    batch.put("epoch", s.epoch());
+                    batch.put("records", s.records().stream().map(r -> shown(r.message())).toList());
+                    log.add(batch);
+                });
+            }
+            out.put("pending", pending);
+            out.put("log", log);
+            out.put("faults", halted ? 0 : faults);
+            out.put("halted", halted);
+            return out;
+        });
+    }
+
+    @Override
+    public void close() throws Exception {
+        if (controller != null) {
+            controller.close();
+            controller = null;
+        }
+    }
+}
