@@ -9,20 +9,6 @@ from kafkaspec.contract.machine import ByName, Machine, Outside
 from kafkaspec.impl.controller.registry_driver import RegistryDriver
 from kafkaspec.mutants.mutant import with_fault
 
-D = TypeVar("D", bound=ByName)
-
-
-def maker(driver: type[D], make: type[Any]) -> Callable[[], D]:
-    """What makes a driver whose `make` is a faulty class."""
-
-    def made() -> D:
-        faulty = driver()
-        vars(faulty)["make"] = make
-        faulty.reset({})
-        return faulty
-
-    return made
-
 
 def faulty_machine(machine: Machine[Any], operation: str, body: Callable[..., Any]) -> Callable[[], Machine[Any]]:
     """What makes the machine with another body for an operation."""

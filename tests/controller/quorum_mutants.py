@@ -13,7 +13,7 @@ from kafkaspec.language import action, require
 from kafkaspec.models.controller import quorum as model
 from kafkaspec.models.controller.quorum import Controller, Kind, Offset
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.mutant import of_impl, of_model, of_spec
+from kafkaspec.mutants.mutant import driver_with, of_impl, of_model, of_spec
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     NO_EPOCH,
@@ -26,9 +26,12 @@ from kafkaspec.spec.common.metadata_log import (
 )
 from kafkaspec.spec.common.metadata_log import Kind as RecordKind
 from kafkaspec.spec.controller import quorum as spec
-from tests.controller.made import faulty_machine, maker
+from tests.controller.made import faulty_machine
 
-_of = partial(maker, Driver)
+
+def _of(make: type[impl.QuorumController]) -> Callable[[], Driver]:
+    """What makes a driver of a faulty controller."""
+    return driver_with(Driver, make=make)
 
 
 def _with(**classes: type) -> Callable[[], Driver]:
