@@ -47,7 +47,7 @@ class Parameter:
 
     name: str
     hint: Any
-    default: Json = ABSENT
+    default: Any = ABSENT
 
 
 @dataclass(frozen=True)
