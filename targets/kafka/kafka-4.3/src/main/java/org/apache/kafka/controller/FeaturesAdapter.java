@@ -8,7 +8,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import kafkaspec.target.Adapter;
 import kafkaspec.target.Fields;
 import org.apache.kafka.clients.admin.FeatureUpdate;
@@ -31,6 +33,8 @@ import org.apache.kafka.timeline.TimelineObject;
 public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDescriber, KRaftVersionAccessor {
     private final Map<Integer, Map<String, VersionRange>> brokers = new TreeMap<>();
     private final Map<Integer, Map<String, VersionRange>> controllers = new TreeMap<>();
+    /** All features that ever had a level in this history. */
+    private final Set<String> seen = new TreeSet<>();
     private SnapshotRegistry registry;
     private FeatureControlManager manager;
     private TimelineHashMap<String, Short> finalized;
@@ -43,6 +47,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
     public void init(JsonNode args) throws Exception {
         brokers.clear();
         controllers.clear();
+        seen.clear();
         refusal = null;
         told = null;
         kraft = KRaftVersion.fromFeatureLevel((short) args.path("kraftVersion").asInt(0));
@@ -192,6 +197,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
 
     @Override
     public Object observe() {
+        seen.addAll(finalized.keySet());
         Map<String, Object> out = RegistryCalls.shown(registry, this::levels);
         out.put("kraftVersion", kraft.featureLevel());
         out.put("told", told);
@@ -199,9 +205,15 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
         return out;
     }
 
+    /** What there is at an epoch, looked up: a listing of an epoch may lack some of it (TML-D3). */
     private Object levels(long epoch) {
         Map<String, Short> others = new TreeMap<>();
-        finalized.entrySet(epoch).forEach(e -> others.put(e.getKey(), e.getValue()));
+        for (String name : seen) {
+            Short level = finalized.get(name, epoch);
+            if (level != null) {
+                others.put(name, level);
+            }
+        }
         if (others.size() != finalized.size(epoch)) {
             others.put("size", (short) finalized.size(epoch));
         }
