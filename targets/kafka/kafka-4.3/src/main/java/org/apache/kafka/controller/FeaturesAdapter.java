@@ -209,6 +209,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
         return out;
     }
 
+    /** What there is at an epoch, looked up: a listing of an epoch may lack some of it (TML-D3). */
     private Object levels(long epoch) {
         Map<String, Short> others = RegistryCalls.lookedUp(finalized, seen, epoch);
         if (others.size() != finalized.size(epoch)) {
