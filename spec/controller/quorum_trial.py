@@ -18,7 +18,7 @@ from kafkaspec.spec.common.metadata_log import (
     Kind,
     Record,
 )
-from kafkaspec.spec.controller.quorum import Controller, machine
+from kafkaspec.spec.controller.quorum import NS_IN_MS, TASKS, Controller, machine
 
 SIZES = {"L": 6}
 """of the model, where the spec is walked beside it"""
@@ -75,10 +75,18 @@ def _replicated(state: Controller) -> Any:
     return encode([[seed], [[new], [BROKER, new]], *inside, *([[[UNKNOWN]], [[END]]] if state.end % 16 == 15 else [])])
 
 
+def _passing(state: Controller) -> list[int]:
+    """Until the next task, or until some; hardly anything."""
+    left = [-(-(t.deadline_ns - state.now) // NS_IN_MS) for t in state.scheduled]
+    return [*left[:2], *left[:1], max([1, *left]), 1, *left[2:]]
+
+
 machine.candidates |= {
     "init:max_records_per_batch": lambda state: [2, 3, 1000, 1],
     "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS, FIRST_TRANSACTIONS],
     "init:elr": lambda state: [False, True],
+    "init:max_idle_interval_ms": lambda state: [500, None, 7, 60_000],
+    "ms": _passing,
     "key": lambda state: ["a", "b", "broker 1", VERSION],
     "records": _written,
     "late:records": _json([[SET_A], []]),
@@ -112,6 +120,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
             "written": 0,
             "open": None,
             "waiting": set(),
+            "scheduled": False,
             "halted": True,
         }
     if max(state.end, state.committed + 1) > SIZES["L"]:
@@ -124,6 +133,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
         "written": state.end if state.active else state.handed,
         "open": None if state.begun == NO_LOG_OFFSET else state.begun,
         "waiting": {w.offset + 1 for w in state.purgatory},
+        "scheduled": {t.name for t in state.scheduled} == {*TASKS},
         "halted": False,
     }
 
@@ -143,6 +153,8 @@ def calls(state: Controller, action: str, arguments: Mapping[str, Any]) -> list[
         case "commit":
             ends = [b.last + 1 for b in state.sent if state.active]
             return [("commit", {"count": ends.index(arguments["n"]) + 1})] if arguments["n"] in ends else None
+        case "run_task":
+            return [("advance", {"ms": max(TASKS.values()) // NS_IN_MS + 1})]
         case "renounce":
             return [("lose", {"epoch": state.epoch + 1})]
         case "replay":
@@ -155,4 +167,4 @@ def calls(state: Controller, action: str, arguments: Mapping[str, Any]) -> list[
     return None
 
 
-REFINEMENTS = (RefinementMapping(model.Member, SIZES, to_model, calls),)
+REFINEMENTS = (RefinementMapping(model.Member, SIZES, to_model, calls, init={"max_idle_interval_ms": 500}),)

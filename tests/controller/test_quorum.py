@@ -15,6 +15,7 @@ from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import Outside
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.explore.engine import explore
+from kafkaspec.impl.controller import periodic
 from kafkaspec.impl.controller.quorum_driver import Driver
 from kafkaspec.judge.check import check
 from kafkaspec.language import load
@@ -292,6 +293,132 @@ def test_a_deadline_is_of_the_queue() -> None:
     assert both.late(records=[put(2)]) == [told(1, Outcome.TIMEOUT)]
     assert both.state == replace(before, calls=2)
     assert standby().late(records=[]) == [told(0, Outcome.TIMEOUT)]
+
+
+# ---- periodic tasks
+
+ALWAYS = ("expireDelegationTokens", "electUnclean", "generatePeriodicPerformanceMessage", "maybeFenceStaleBroker")
+IN_5_MINUTES = 300 * 10**9
+
+
+def due(both: Both) -> dict[str, int]:
+    """Tasks, and when they are run next, in ns."""
+    return {t.name: t.deadline_ns for t in both.state.scheduled}
+
+
+@pytest.mark.clause("QRM-42")
+def test_a_controller_has_the_tasks_of_kafka() -> None:
+    assert due(active()) == {
+        "expireDelegationTokens": IN_5_MINUTES,
+        "electUnclean": IN_5_MINUTES + 1,
+        "generatePeriodicPerformanceMessage": 60 * 10**9,
+        "maybeFenceStaleBroker": 1_125_000_000,
+    }
+    assert due(active(max_idle_interval_ms=500)).keys() - {*ALWAYS} == {"writeNoOpRecord"}
+
+
+@pytest.mark.clause("QRM-42")
+def test_tasks_that_are_the_rules_of_others_write_nothing() -> None:
+    both = active()
+    before = both.state
+    assert both.advance(ms=301_000) == []
+    assert replace(both.state, now=0, scheduled=before.scheduled) == before
+
+
+@pytest.mark.clause("QRM-39")
+def test_tasks_are_scheduled_by_an_activation() -> None:
+    """Whether or not it writes; a period from then on."""
+    both = standby()
+    both.advance(ms=1000)
+    assert due(both) == {}
+    assert both.lead(epoch=1) == []
+    assert due(both)["maybeFenceStaleBroker"] == 2_125_000_000
+    other = Both()
+    other.lead(epoch=1)
+    assert due(other).keys() == {*ALWAYS}
+
+
+@pytest.mark.clause("QRM-39")
+def test_an_activation_that_fails_schedules_nothing() -> None:
+    both = Both()
+    both.lead(epoch=1, refused=True)
+    assert (both.state.active, due(both)) == (False, {})
+    both = Both(max_records_per_batch=3)  # and of the bootstrap's three records Raft is handed an empty batch
+    both.lead(epoch=1)
+    assert (both.state.active, due(both), both.state.faults) == (False, {}, 1)
+
+
+@pytest.mark.clause("QRM-40")
+def test_who_renounces_runs_no_task() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.lose(epoch=2)
+    assert due(both) == {}
+    before = both.state
+    assert both.advance(ms=1000) == []
+    assert both.state == replace(before, now=10**9)
+    both.lead(epoch=3)
+    assert due(both)["writeNoOpRecord"] == 1_500_000_000
+
+
+@pytest.mark.clause("QRM-24", "QRM-39")
+def test_who_leads_again_leaves_its_tasks_as_they_are() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.advance(ms=100)
+    before = due(both)
+    both.lead_again(epoch=2)
+    assert due(both) == before
+
+
+@pytest.mark.clause("QRM-41")
+def test_a_task_writes_as_a_call_does_and_nobody_is_told() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.set(put(1))
+    assert both.advance(ms=500) == []
+    assert due(both)["writeNoOpRecord"] == 10**9
+    assert [(w.offset, w.call) for w in both.state.purgatory] == [(4, 0), (5, ACTIVATION)]
+    assert both.state.sent[-1].records == (NO_OP,)
+    assert both.commit(count=2) == [done(0)]
+    assert both.offsets == (5, 5, 6)
+
+
+@pytest.mark.clause("QRM-41", "QRM-12")
+def test_a_task_that_writes_nothing_waits_too() -> None:
+    """The earliest is run first, and the others wait for what it wrote."""
+    both = active(max_idle_interval_ms=500)
+    both.advance(ms=1200)
+    assert [(w.offset, w.call) for w in both.state.purgatory] == [(4, ACTIVATION), (4, ACTIVATION)]
+    both = active(max_idle_interval_ms=1200)
+    both.advance(ms=1200)
+    assert [w.offset for w in both.state.purgatory] == [4]
+
+
+@pytest.mark.clause("QRM-41", "QRM-36", "QRM-40")
+def test_a_task_fails_over_where_a_call_would() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.set(put(1))
+    assert both.advance(ms=500, refused=True) == [told(0, Outcome.NOT_CONTROLLER)]
+    assert (both.state.active, due(both), both.state.faults) == (False, {}, 0)
+    both = Both(max_idle_interval_ms=500, bootstrap_level=NO_TRANSACTIONS, max_records_per_batch=1)
+    both.lead(epoch=1)
+    assert both.state.active
+    both.advance(ms=500)
+    assert (both.state.active, both.state.faults) == (False, 1)
+
+
+@pytest.mark.clause("QRM-23")
+def test_a_task_that_throws_is_a_fault_and_is_run_again_in_5_minutes() -> None:
+    """PER-9."""
+
+    def fails() -> periodic.Result:
+        raise ValueError
+
+    driver = Driver()
+    driver.reset({})
+    driver.lead(epoch=1, queued=[], refused=False)
+    driver.subject.tasks.register_task(periodic.Task("fails", fails, 10**6))
+    driver.advance(ms=1, refused=False)
+    assert (driver.subject.is_active, driver.subject.faults) == (True, 1)
+    assert driver.subject.deferred.deadlines["fails"] == 10**6 + IN_5_MINUTES
 
 
 # ---- what is committed
