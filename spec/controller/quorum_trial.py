@@ -82,7 +82,7 @@ def _passing(state: Controller) -> list[int]:
 
 
 machine.candidates |= {
-    "init:max_records_per_batch": lambda state: [2, 3, 1000, 1],
+    "init:max_records_per_batch": lambda state: [2, 1, 3, 1000, 1],
     "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS, FIRST_TRANSACTIONS],
     "init:elr": lambda state: [False, True],
     "init:max_idle_interval_ms": lambda state: [500, None, 7, 60_000],
@@ -90,16 +90,16 @@ machine.candidates |= {
     "key": lambda state: ["a", "b", "broker 1", VERSION],
     "records": _written,
     "late:records": _json([[SET_A], []]),
-    "loadSnapshot:records": _json([[LEVEL, SET_A, BROKER], [LEVEL], [], [BEGIN, LEVEL]]),
+    "loadSnapshot:records": _json([*[[LEVEL, SET_A, BROKER], [LEVEL], []] * 3, [BEGIN, LEVEL]]),
     "atomic": lambda state: [True, False],
-    "fault": lambda state: [*[Fault.NONE.value] * 14, *(f.value for f in Fault if f != Fault.NONE)],
+    "fault": lambda state: [*[Fault.NONE.value] * 8, *(f.value for f in Fault if f != Fault.NONE)],
     "refused_at": lambda state: [*[-1] * 8, 0, 1, 256],
     "refused": lambda state: [False, False, False, True],
     "known": lambda state: [True, False],
     "count": lambda state: [1, max(1, len(state.sent)), 2],
     "epoch": _epochs,
     "lose:epoch": lambda state: [state.epoch + 1, 0, state.epoch, 0, 0] if state.active else [state.epoch + 1, 0],
-    "loadSnapshot:offset": lambda state: [state.end + 1, 0, 0, 0] if state.active else [state.end + 1, state.end, 0],
+    "loadSnapshot:offset": lambda state: [state.end + 1, *[0] * 7] if state.active else [state.end + 1, state.end, 0],
     "replicate:epoch": lambda state: [state.epoch, max(state.committed_epoch, 0)],
     "loadSnapshot:epoch": lambda state: [state.epoch],
     "batches": _replicated,
