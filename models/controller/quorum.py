@@ -781,6 +781,30 @@ class Quorum(Model):
         )
 
     @witness
+    def a_leader_has_crashed_that_had_answered(s, c: Controller, o: Offset) -> bool:
+        """It knows of nothing any more; a failover alone leaves it what it knew committed."""
+        return (
+            o > 0 and o <= len(s.wrote[c]) and s.answered[o] is not None and s.wrote[c][o - 1] == s.answered[o]
+            and s.known[c] == 0
+        )  # fmt: skip
+
+    @witness
+    def a_commit_is_not_heard(s, o: Offset) -> bool:
+        """In the epoch of its writer, which has given up or crashed by now: its call is not answered with it."""
+        return (
+            o > 0 and o <= s.high and s.log[o - 1].epoch == s.epoch and s.answered[o] is None
+            and not s.log[o - 1].within and all(s.claim[c] != s.epoch for c in Controller)
+        )  # fmt: skip
+
+    @witness
+    def a_failover_comes_within_a_transaction(s, c: Controller, n: Offset) -> bool:
+        """The next one finds it open, some of it committed and some not, and is not yet activated."""
+        return (
+            n > 0 and n < s.high and s.log[n].within and s.open[c] is not None and s.claim[c] == s.epoch
+            and c not in s.active and s.log[n].epoch < s.epoch
+        )  # fmt: skip
+
+    @witness
     def overwritten(s, c: Controller, n: Offset) -> bool:
         """What a controller wrote is lost, and nobody was told that it was there."""
         return n < s.high and n < len(s.wrote[c]) and s.wrote[c][n].epoch < s.log[n].epoch
@@ -806,5 +830,16 @@ MODELS = [
         generated=198_445,
         depth=25,
         deadlock=True,
+        note="with the claim of liveness",
+    ),
+    Expectation(
+        Quorum,
+        sizes={"Controller": 3, "L": 3, "E": 2, **COMMITTED},
+        symmetry=("Controller",),
+        distinct=56_086,
+        generated=430_587,
+        depth=27,
+        deadlock=True,
+        note="three controllers, taken as alike",
     ),
 ]

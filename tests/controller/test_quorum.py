@@ -18,7 +18,7 @@ from kafkaspec.explore.engine import explore
 from kafkaspec.impl.controller import periodic
 from kafkaspec.impl.controller.quorum_driver import Driver
 from kafkaspec.judge.check import check
-from kafkaspec.language import load
+from kafkaspec.language import action, load, require
 from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import Pair
 from kafkaspec.models.controller import quorum as model
@@ -730,6 +730,112 @@ def test_a_transaction_that_is_cut_breaks_what_kafka_promises(claim: str) -> Non
     assert e.trace is not None
     assert e.trace.claim == claim
     assert len(e.trace.steps) - 1 == 7
+
+
+class NobodyCrashes(model.Quorum):
+    @action("QRM-27", "QRM-21", who="machine")
+    def crash(s, c: model.Controller) -> None:
+        require(s.known[c] > 0, s.claim[c] > 0, s.known[c] > s.high)
+        s.next.known[c] = 0
+
+
+class HearsAllBeforeItGivesUp(model.Quorum):
+    """No message of a commit is lost on the way to who wrote it."""
+
+    @action("QRM-21", who="controller")
+    def fail(s, c: model.Controller) -> None:
+        require(s.claim[c] > 0, s.known[c] == s.high)
+        s.give_up(c)
+        if s.leader == c:
+            s.next.leader = None
+
+    @action("QRM-27", "QRM-21", who="machine")
+    def crash(s, c: model.Controller) -> None:
+        require(s.known[c] > 0 or s.claim[c] > 0, c not in s.halted)
+        require(s.claim[c] == 0 or s.known[c] == s.high)
+        s.next.claim[c] = 0
+        s.next.active = s.active - {c}
+        s.next.waiting[c] = set()
+        s.next.memory[c] = s.memory[c][:0]
+        s.next.known[c] = 0
+        s.next.stable[c] = 0
+        s.next.open[c] = None
+        s.next.begun[c] = None
+        if s.leader == c:
+            s.next.leader = None
+
+
+class TransactionsAreCommittedWhole(model.Quorum):
+    """Of a log that ends in a transaction nothing is committed: no failover comes within one."""
+
+    @action("QRM-3", who="raft", fair="weak")
+    def commit(s) -> None:
+        require(s.leader is not None, s.high < len(s.log), not s.log[s.high].within)
+        s.next.high = s.high + 1
+
+
+@pytest.mark.parametrize(
+    ("without", "witness"),
+    [
+        (NobodyCrashes, "a_leader_has_crashed_that_had_answered"),
+        (HearsAllBeforeItGivesUp, "a_commit_is_not_heard"),
+        (TransactionsAreCommittedWhole, "a_failover_comes_within_a_transaction"),
+    ],
+    ids=["crashes", "lost messages", "an open transaction at a failover"],
+)
+def test_the_pinned_sizes_have_what_can_go_wrong(without: type[model.Quorum], witness: str) -> None:
+    """Each of them is seen: without it, the pinned exploration is not what it was."""
+    pinned = [e for e in model.MODELS if e.name == "Quorum"]
+    assert [e.sizes["Controller"] for e in pinned] == [2, 3]
+    e = explore(load(without), pinned[0].sizes, threads=1, deadlock=True, liveness=False)
+    assert e.outcome == "complete"
+    assert e.witnesses[witness] is None
+
+
+class HearsOfNoLaterLeader(model.Quorum):
+    """Whoever was deposed is perhaps never told so."""
+
+    @action("QRM-21", "QRM-22", who="controller", per=("c",))
+    def renounce(s, c: model.Controller) -> None:
+        require(s.claim[c] > 0, s.claim[c] != s.epoch)
+        s.give_up(c)
+
+
+class CommitsNotForEver(model.Quorum):
+    """Raft may stop."""
+
+    @action("QRM-3", who="raft")
+    def commit(s) -> None:
+        require(s.leader is not None, s.high < len(s.log))
+        s.next.high = s.high + 1
+
+
+class LeavesTransactionsOpen(model.Quorum):
+    """Nobody has to end one."""
+
+    @action("QRM-25", who="controller")
+    def end(s, c: model.Controller, o: model.Offset) -> None:
+        require(c in s.active, s.open[c] is not None)
+        s.put(c, o, model.Kind.END, False)
+        s.next.open[c] = None
+
+
+@pytest.mark.clause("QRM-32")
+@pytest.mark.parametrize("fault", [HearsOfNoLaterLeader, CommitsNotForEver, LeavesTransactionsOpen])
+def test_without_each_fairness_a_write_may_never_be_answered(fault: type[model.Quorum]) -> None:
+    """What the claim of liveness asks of Raft and of the controllers; safety is as it was."""
+    e = explore(load(fault), {"Controller": 2, "L": 2, "E": 2, **model.COMMITTED}, threads=1, deadlock=True)
+    assert e.outcome == "liveness"
+    assert e.trace is not None
+    assert e.trace.claim.startswith("every_write_is_answered(")
+
+
+@pytest.mark.deep
+def test_every_write_of_three_controllers_is_answered() -> None:
+    """All states, as the claim of liveness wants them; MODELS has them up to symmetry."""
+    e = explore(load(model.Quorum), {"Controller": 3, "L": 3, "E": 2, **model.COMMITTED}, threads=2, deadlock=True)
+    assert e.outcome == "complete"
+    assert None not in e.witnesses.values()
 
 
 @a_row_of_verify
