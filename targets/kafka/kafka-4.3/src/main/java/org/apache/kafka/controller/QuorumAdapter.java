@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import kafkaspec.target.Adapter;
 import kafkaspec.target.Fields;
+import kafkaspec.target.PrivateField;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
@@ -43,6 +44,7 @@ import org.apache.kafka.deferred.DeferredEvent;
 import org.apache.kafka.deferred.DeferredEventQueue;
 import org.apache.kafka.metadata.KafkaConfigSchema;
 import org.apache.kafka.metadata.bootstrap.BootstrapMetadata;
+import org.apache.kafka.queue.KafkaEventQueue;
 import org.apache.kafka.raft.LeaderAndEpoch;
 import org.apache.kafka.raft.errors.NotLeaderException;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
@@ -70,6 +72,12 @@ public final class QuorumAdapter implements Adapter {
         Map.of(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG,
             List.of(new ConfigSynonym(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG))));
     private static final String VERSION = MetadataVersion.FEATURE_NAME;
+    private static final PrivateField QUEUE = PrivateField.of(QuorumController.class, "queue");
+    private static final PrivateField HANDLER = PrivateField.of(KafkaEventQueue.class, "eventHandler");
+    private static final PrivateField TAGS = PrivateField.of(HANDLER.type(), "tagToEventContext");
+    private static final PrivateField DEADLINE =
+        PrivateField.of(PrivateField.of(HANDLER.type(), "head").type(), "deadlineNs");
+    private static final long START_NS = 1_000_000_000L;
     private static final String ELR = EligibleLeaderReplicasVersion.FEATURE_NAME;
 
     private QuorumController controller;
@@ -91,13 +99,16 @@ public final class QuorumAdapter implements Adapter {
     public void init(JsonNode args) throws Exception {
         close();
         raft = new ToldRaft();
-        time = new MockTime(0, 1_000_000, 1_000_000_000L);
+        time = new MockTime(0, 1_000_000, START_NS);
         faults = 0;
         halted = false;
         calls.clear();
         MetadataVersion level =
             MetadataVersion.fromFeatureLevel((short) args.path("bootstrapLevel").asInt(30));
+        JsonNode idle = args.path("maxIdleIntervalMs");
         controller = new QuorumController.Builder(0, "abcdefghijklmnopqrstuv")
+            .setMaxIdleIntervalNs(idle.isNumber()
+                ? OptionalLong.of(TimeUnit.MILLISECONDS.toNanos(idle.asLong())) : OptionalLong.empty())
             .setRaftClient(raft)
             .setTime(time)
             .setConfigSchema(SCHEMA)
@@ -170,6 +181,10 @@ public final class QuorumAdapter implements Adapter {
                 return null;
             case "lead":
                 return lead(a);
+            case "advance":
+                raft.refusedAt = a.path("refused").asBoolean(false) ? 0 : -1;
+                time.sleep(a.get("ms").asLong());
+                return told();
             case "lose":
                 change(a.get("epoch").asInt(), a.path("known").asBoolean(true) ? OptionalInt.of(1) : OptionalInt.empty());
                 return told();
@@ -413,6 +428,12 @@ public final class QuorumAdapter implements Adapter {
             out.put("pending", pending);
             out.put("log", log);
             out.put("faults", halted ? 0 : faults);
+            Map<String, Object> scheduled = new TreeMap<>();
+            if (!halted) {
+                TAGS.<Map<String, Object>>read(HANDLER.read(QUEUE.read(controller))).forEach((name, event) ->
+                    scheduled.put(name, DEADLINE.<OptionalLong>read(event).getAsLong() - START_NS));
+            }
+            out.put("scheduled", scheduled);
             out.put("halted", halted);
             return out;
         });
