@@ -914,3 +914,20 @@ def _writes_elsewhere(lines: list[dict[str, Any]]) -> None:
 def test_an_altered_recording_is_rejected(change: Callable[[list[dict[str, Any]]], None], tmp_path: Path) -> None:
     assert check(machine, altered(lambda lines: None, tmp_path / "same.ndjson")).verdict == "accepted"
     assert check(machine, altered(change, tmp_path / "altered.ndjson")).verdict == "rejected"
+
+
+def test_the_answer_that_ends_qrm_d1_is_of_the_memory_before_it(tmp_path: Path) -> None:
+    """Kafka 4.3.0 lost a committed record; a write that waited in the queue saw that, and then set the same again."""
+    file = tmp_path / "told.history"
+    file.write_text(
+        "init\n"
+        'loadSnapshot offset=0 epoch=0 records=[["version","",30]]\n'
+        'replicate epoch=0 batches=[[["set","",0]]]\n'
+        "lead epoch=1 queued=[] refused=false -> []\n"
+        "lose epoch=2 known=true -> []\n"
+        'lead epoch=3 queued=[{"key":"","records":[["set","",0]]}] refused=false -> []\n'
+        'commit count=1 -> [{"call":0,"outcome":"done","value":-1}]\n'
+    )
+    assert check(machine, file).verdict == "accepted"
+    file.write_text(file.read_text().replace('"value":-1', '"value":1'))
+    assert check(machine, file).verdict == "rejected"
