@@ -24,6 +24,7 @@ CLUSTERS = {
     "quorum": quorum_simulation.SCENARIO,
     "quorum:FIVE_VOTERS": quorum_simulation.FIVE_VOTERS,
     "quorum:CHANGING": quorum_simulation.CHANGING,
+    "quorum:IDLE": quorum_simulation.IDLE,
 }
 
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafkaspec.contract.machine import ByName, Json, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.impl.controller import producer_ids as impl
+from kafkaspec.impl.controller.registry_driver import RegistryDriver
 from kafkaspec.impl.controller.timeline import SnapshotRegistry, TimelineHashMap
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import producer_ids as spec
 
 
-class Driver(ByName):
+def _refused(clause: str, error: str) -> Callable[[impl.ProducerIdError], Refused]:
+    """With the text of the exception."""
+    return lambda e: Refused(clause, error, str(e))
+
+
+class Driver(RegistryDriver):
     """Our implementation, walked against the spec."""
 
     machine = spec.machine
-    REFUSALS: Mapping[type[impl.ProducerIdError], tuple[str, str]] = {
-        impl.UnregisteredBrokerError: ("PID-2", spec.STALE_BROKER_EPOCH),
-        impl.StaleBrokerEpochError: ("PID-3", spec.STALE_BROKER_EPOCH),
-        impl.ExhaustedError: ("PID-7", spec.UNKNOWN_SERVER),
-        impl.ReplayError: ("PID-9", spec.RUNTIME_EXCEPTION),
+    refusals = {
+        impl.UnregisteredBrokerError: _refused("PID-2", spec.STALE_BROKER_EPOCH),
+        impl.StaleBrokerEpochError: _refused("PID-3", spec.STALE_BROKER_EPOCH),
+        impl.ExhaustedError: _refused("PID-7", spec.UNKNOWN_SERVER),
+        impl.ReplayError: _refused("PID-9", spec.RUNTIME_EXCEPTION),
     }
     make: type[impl.ProducerIdControl] = impl.ProducerIdControl
     make_image: type[impl.ProducerIdsImage] = impl.ProducerIdsImage
@@ -36,18 +42,11 @@ class Driver(ByName):
         for broker_id, broker_epoch in arguments.get("brokers", ()):
             self.brokers.put(broker_id, broker_epoch)
 
-    def apply(self, name: str, arguments: Mapping[str, Any]) -> Json | Refused:
-        try:
-            return super().apply(name, arguments)
-        except impl.ProducerIdError as e:
-            return Refused(*self.REFUSALS[type(e)], e.args[0])
-
     def state(self) -> spec.ProducerIds:
         """The spec's state that the collections stand for."""
-        epochs = self.registry.epochs
-        past = tuple((epoch, self._memory(epoch)) for epoch in epochs)
-        highest = max(spec.BEFORE_ALL, self.registry.highest_epoch)
-        return spec.ProducerIds(self._memory(LATEST_EPOCH), past, highest)
+        return spec.ProducerIds(
+            present=self._memory(LATEST_EPOCH), past=self.past(self._memory), highest=self.highest()
+        )
 
     def _memory(self, epoch: int) -> spec.Memory:
         block = self.subject.next_block.get(epoch)
@@ -74,15 +73,6 @@ class Driver(ByName):
         for said in next_producer_ids:
             image.replay(impl.ProducerIdsRecord(0, 0, said))
         return [*map(_shown, image.records())]
-
-    def get_or_create_snapshot(self, epoch: int) -> None:
-        self.registry.get_or_create_snapshot(epoch)
-
-    def revert_to_snapshot(self, epoch: int) -> None:
-        self.registry.revert_to_snapshot(epoch)
-
-    def delete_snapshots_up_to(self, epoch: int) -> None:
-        self.registry.delete_snapshots_up_to(epoch)
 
     def reset_registry(self) -> None:
         self.registry.reset()

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from kafkaspec.impl.controller import periodic
+from kafkaspec.impl.controller.periodic import PeriodicTasks
 from kafkaspec.impl.controller.timeline import SnapshotRegistry, TimelineError, TimelineHashMap
 from kafkaspec.spec.common.metadata_log import (
     ELR,
@@ -168,12 +170,21 @@ class Purgatory:
                 event.reply(outcome, NO_LOG_OFFSET)
 
 
-class WriteEvent:
-    """A call that may write; it answers by `reply`."""
+def nothing() -> None:
+    """What is done where nothing is to be done."""
 
-    def __init__(self, operation: Operation, reply: Reply) -> None:
+
+def nobody(outcome: Outcome, value: int) -> None:
+    """Who takes the answer of what the controller asks of itself."""
+
+
+class WriteEvent:
+    """A call that may write; it answers by `reply`. `applied` is run when its records, if any, are applied."""
+
+    def __init__(self, operation: Operation, reply: Reply, applied: Callable[[], None] = nothing) -> None:
         self.operation = operation
         self.reply = reply
+        self.applied = applied
         self.response = NO_LOG_OFFSET
 
     def succeed(self) -> None:
@@ -190,13 +201,71 @@ FAILURES = {
 """What the caller is told, whether it is a fault, and whether the controller gives up. [QRM-23]"""
 
 
+NS_IN_MS = 1_000_000
+MINUTE_NS = 60_000 * NS_IN_MS
+SESSION_TIMEOUT_NS = 9_000 * NS_IN_MS
+
+
+def finds_nothing() -> periodic.Result:
+    """What a task does whose subsystem is none of these: there is nothing to do for it. [QRM-42]"""
+    return periodic.Result(0, again=False)
+
+
+def writes_no_op() -> periodic.Result:
+    return periodic.Result(1, again=False)
+
+
+class DeferredEvents:
+    """Events of the queue that have a time. [QRM-41]"""
+
+    def __init__(self, run: Callable[[Callable[[], periodic.Result]], None]) -> None:
+        self.run = run
+        self.deadlines: dict[str, int] = {}
+        self.runs: dict[str, Callable[[], periodic.Result]] = {}
+
+    def schedule_deferred(self, tag: str, deadline_ns: int, run: Callable[[], periodic.Result]) -> None:
+        """No two have one deadline."""
+        if tag in self.deadlines:
+            deadline_ns = min(deadline_ns, self.deadlines.pop(tag))
+        while deadline_ns in self.deadlines.values():
+            deadline_ns += 1
+        self.deadlines[tag], self.runs[tag] = deadline_ns, run
+
+    def cancel_deferred(self, tag: str) -> None:
+        self.deadlines.pop(tag, None)
+        self.runs.pop(tag, None)
+
+    @property
+    def earliest(self) -> str | None:
+        return min(self.deadlines, key=lambda tag: self.deadlines[tag], default=None)
+
+    def run_earliest(self, now_ns: int) -> bool:
+        """Whether one is due; it is run."""
+        tag = self.earliest
+        if tag is None or self.deadlines[tag] > now_ns:
+            return False
+        run = self.runs[tag]
+        self.cancel_deferred(tag)
+        self.run(run)
+        return True
+
+
 class QuorumController:
-    """One controller."""
+    """One controller. Its periodic tasks are those of Kafka 4.3.0; which of them write, is in `periodic_tasks`."""
 
     Memory: type[ReplayedMemory] = ReplayedMemory
     Deferred: type[Purgatory] = Purgatory
+    Queue: type[DeferredEvents] = DeferredEvents
 
-    def __init__(self, raft: Raft, max_records_per_batch: int, bootstrap: Sequence[Record]) -> None:
+    def __init__(
+        self,
+        raft: Raft,
+        max_records_per_batch: int,
+        bootstrap: Sequence[Record],
+        clock: Callable[[], int] = lambda: 0,
+        max_idle_interval_ns: int | None = None,
+    ) -> None:
+        """`clock`: in ns. Without an interval no no-op records are written."""
         self.raft = raft
         self.max_records_per_batch = max_records_per_batch
         self.bootstrap = bootstrap
@@ -209,6 +278,20 @@ class QuorumController:
         self.last_stable_offset = NO_LOG_OFFSET
         self.next_write_offset = NO_LOG_OFFSET
         self.faults = 0
+        self.clock = clock
+        self.deferred = self.Queue(self.run_task)
+        self.tasks = PeriodicTasks(clock, self.deferred)
+        for task in self.periodic_tasks(max_idle_interval_ns):
+            self.tasks.register_task(task)
+
+    def periodic_tasks(self, max_idle_interval_ns: int | None) -> Iterable[periodic.Task]:
+        """In the order of a Java HashMap. [QRM-42]"""
+        yield periodic.Task("expireDelegationTokens", finds_nothing, 5 * MINUTE_NS)
+        yield periodic.Task("electUnclean", finds_nothing, 5 * MINUTE_NS)
+        yield periodic.Task("generatePeriodicPerformanceMessage", finds_nothing, MINUTE_NS)
+        if max_idle_interval_ns is not None:
+            yield periodic.Task("writeNoOpRecord", writes_no_op, max_idle_interval_ns)
+        yield periodic.Task("maybeFenceStaleBroker", finds_nothing, max(NS_IN_MS, SESSION_TIMEOUT_NS // 8))
 
     @property
     def is_active(self) -> bool:
@@ -229,9 +312,22 @@ class QuorumController:
         self.queue.append(run)
 
     def run_all(self) -> None:
-        """Until the queue is empty. Raises FatalFaultError."""
-        while self.queue:
+        """Until the queue is empty. What is due comes before what is in line. Raises FatalFaultError."""
+        while True:
+            if self.deferred.run_earliest(self.clock()):
+                continue
+            if not self.queue:
+                return
             self.queue.popleft()()
+
+    def run_task(self, run: Callable[[], periodic.Result]) -> None:
+        """A run of a periodic task: all that it writes are no-op records. [QRM-41]"""
+
+        def operation() -> ControllerResult:
+            result = run()
+            return ControllerResult([Record(Kind.NO_OP)] * result.records, NO_LOG_OFFSET, result.is_atomic)
+
+        self.run_write(WriteEvent(operation, nobody))
 
     # ---- reading and writing
 
@@ -254,11 +350,17 @@ class QuorumController:
             result = event.operation()
             event.response = result.response
             if result.records:
-                self.purgatory.add(self.append_records(result), event)
-            elif self.purgatory.highest() == NO_LOG_OFFSET:
+                last = self.append_records(result)
+                event.applied()
+                self.purgatory.add(last, event)
+                return
+            event.applied()
+            if self.purgatory.highest() == NO_LOG_OFFSET:
                 event.succeed()
             else:
                 self.purgatory.add(self.purgatory.highest(), event)
+        except periodic.TaskError:
+            self.fail(Fault.PERIODIC, event.reply)
         except OperationError as e:
             self.fail(e.fault, event.reply)
         except NotLeaderError:
@@ -345,14 +447,14 @@ class QuorumController:
             self.claim(epoch)
 
     def claim(self, epoch: int) -> None:
-        """[QRM-16, QRM-17]"""
+        """[QRM-16, QRM-17, QRM-39]"""
         self.claim_epoch = epoch
         try:
             self.memory.take(self.last_stable_offset)
         except ReplayError as e:
             raise FatalFaultError from e
         self.next_write_offset = self.raft.log_end_offset()
-        activation = WriteEvent(self.activation_records, lambda outcome, value: None)
+        activation = WriteEvent(self.activation_records, nobody, self.tasks.activate)
         self.queue.appendleft(lambda: self.run_write(activation))
 
     def activation_records(self) -> ControllerResult:
@@ -374,7 +476,7 @@ class QuorumController:
         return ControllerResult(records, NO_LOG_OFFSET, is_atomic=not transactions)
 
     def renounce(self) -> None:
-        """[QRM-21, QRM-22]"""
+        """[QRM-21, QRM-22, QRM-40]"""
         self.raft.resign(self.claim_epoch)
         self.claim_epoch = NO_EPOCH
         self.purgatory.fail_all(Outcome.NOT_CONTROLLER)
@@ -383,6 +485,7 @@ class QuorumController:
             self.memory.revert(self.last_stable_offset)
         except ReplayError as e:
             raise FatalFaultError from e
+        self.tasks.deactivate()
 
     def load_snapshot(self, end_offset: int, epoch: int, records: Sequence[Record]) -> None:
         """[QRM-31, QRM-33]"""

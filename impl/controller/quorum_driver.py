@@ -82,7 +82,10 @@ class Driver(ByName):
         self.raft = ToldRaft()
         features = [Record(Kind.FEATURE, "", 1)] if self.first.elr else []
         bootstrap = [Record(Kind.VERSION, "", self.first.level), *features]
-        self.subject = self.make(self.raft, self.first.cap, bootstrap)
+        self.now = 0
+        idle_ms = self.first.idle_ms
+        idle_ns = None if idle_ms is None else idle_ms * impl.NS_IN_MS
+        self.subject = self.make(self.raft, self.first.cap, bootstrap, lambda: self.now, idle_ns)
         self.calls = self.epoch = 0
         self.halted = False
         self.answers: list[Answer] = []
@@ -105,6 +108,7 @@ class Driver(ByName):
             self.first.cap,
             self.first.level,
             self.first.elr,
+            self.first.idle_ms,
             c.claim_epoch,
             c.last_committed_offset,
             c.last_committed_epoch,
@@ -124,6 +128,8 @@ class Driver(ByName):
             epoch=self.epoch,
             end=self.raft.end,
             sent=tuple(self.raft.batches),
+            now=self.now,
+            scheduled=tuple(sorted(spec.ScheduledTask(ns, name) for name, ns in c.deferred.deadlines.items())),
         )
 
     def answered(self) -> list[Answer]:
@@ -200,6 +206,14 @@ class Driver(ByName):
         self.subject.append_event(self.raft.take_all)
         for write in queued:
             self.subject.append_write(self.operation(write), self.reply())
+        try:
+            return self.answered()
+        finally:
+            self.raft.take_all()
+
+    def advance(self, ms: int, refused: bool) -> list[Answer]:
+        self.now += ms * impl.NS_IN_MS
+        self.raft.refused_at = 0 if refused else NONE_REFUSED
         try:
             return self.answered()
         finally:

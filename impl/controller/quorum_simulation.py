@@ -224,7 +224,6 @@ class Watch:
 
     def settled(self, nodes: Mapping[str, Any]) -> Violation | None:
         """RFT-13, and what was asked of the quorum."""
-        o = self.observer
         all_of_them: dict[str, ControllerNode] = {n: nodes[n] for n in self.controllers}
         leaders = [n for n, node in all_of_them.items() if node.shown[0] == LEADER]
         epochs = {n: node.shown[1] for n, node in all_of_them.items()}
@@ -236,6 +235,11 @@ class Watch:
         waiting = {n: len(nodes[n].waiting) for n in (*WRITERS, READER) if nodes[n].waiting}
         if waiting:
             return Violation(AT_REST, f"requests that are not answered: {waiting}")
+        return self._logs_settled(all_of_them)
+
+    def _logs_settled(self, all_of_them: Mapping[str, ControllerNode]) -> Violation | None:
+        """All have all that is committed, and show it."""
+        o = self.observer
         for n, node in all_of_them.items():
             r = o.replicas[n]
             if r.end != o.end or r.agreed != o.end or node.shown[2] != o.end:
@@ -270,6 +274,56 @@ class ChangingWatch(Watch):
         return {**super().counts(), **self.happened}
 
 
+class IdleWatch(Watch):
+    """Sees that who is active has its periodic tasks scheduled, and nobody else; and that the log goes on when all is
+    at rest, for these write."""
+
+    def __init__(self, controllers: Sequence[str] = THREE) -> None:
+        super().__init__(controllers)
+        self.now_ms = self.moved_ms = 0
+        """and when something was committed last"""
+        self.happened = dict.fromkeys(TASKS_RUN, 0)
+
+    def observe(self, step: Step, nodes: Mapping[str, Any]) -> Violation | None:
+        self.now_ms, end = step.at_ms, self.observer.end
+        found = super().observe(step, nodes) or self._tasks(step, nodes.get(step.node))
+        if self.observer.end != end:
+            self.moved_ms = step.at_ms
+        return found
+
+    def _tasks(self, step: Step, node: ControllerNode | None) -> Violation | None:
+        """What is active may have its activation in the queue still."""
+        name = step.node
+        if name not in self.controllers or node is None or not node.is_whole:
+            return None
+        c = node.controller
+        tasks = c.deferred.deadlines
+        if c.is_active and not tasks and not c.queue:
+            return Violation("QRM-39", f"{name} is active, and no periodic task is scheduled")
+        if not c.is_active and tasks:
+            return Violation("QRM-40", f"{name} is not active, and has scheduled {', '.join(tasks)}")
+        self.happened["periodic tasks"] += c.is_active and type(step.event) is Timer and step.event.name == "tasks"
+        return None
+
+    def counts(self) -> Mapping[str, int]:
+        return {**super().counts(), **self.happened}
+
+    def _logs_settled(self, all_of_them: Mapping[str, ControllerNode]) -> Violation | None:
+        """All have what was committed, but for what tasks have written just now; and more was, though nobody asks."""
+        o = self.observer
+        for n, node in all_of_them.items():
+            have = min(o.replicas[n].agreed, node.controller.last_stable_offset + 1)
+            if have < o.end - MOST_ON_ITS_WAY:
+                return Violation(AT_REST, f"{o.end} offsets are committed; {n} has, and shows, {have}")
+        if self.now_ms - self.moved_ms > MOST_ON_ITS_WAY * IDLE_MS:
+            return Violation(AT_REST, f"nothing was committed since {self.moved_ms:,} ms; now {self.now_ms:,} ms")
+        self.happened["logs that go on"] += 1
+        return None
+
+
+TASKS_RUN = "periodic tasks", "logs that go on"
+IDLE_MS, MOST_ON_ITS_WAY = 70, 4
+"""how often a no-op record is written, and how many of these may be on their way when all is at rest"""
 CHANGES = "voters added", "voters removed", "a leader is no voter"
 QUIET = (BeginQuorumEpochRequest, QuorumEpochResponse, FetchRequest)
 
@@ -285,7 +339,7 @@ def is_routine(step: Step) -> bool:
     """Fetches of nothing, and timers of what has been told before."""
     event = step.event
     if type(event) is Timer:
-        return event.name in ("fetch", "begin", "queue", "clean") and all(
+        return event.name in ("fetch", "begin", "queue", "clean", "tasks") and all(
             _is_idle(e.body) for e in step.effects if type(e) is Send
         )
     if type(event) is not Message:
@@ -334,13 +388,14 @@ def quorum(
     voters: int | None = None,
     bootstrap: tuple[Record, ...] = BOOTSTRAP,
     max_records_per_batch: int = MOST_RECORDS,
+    max_idle_ms: int | None = None,
     **more: Any,
 ) -> Scenario:
     """The scenario, with these classes for its nodes: a test puts a faulty one in. `voters`: how many vote at first, if
     not all; then these change."""
     numbers = {name: n for n, name in enumerate(controllers, 1)}
     first = tuple(numbers.values())[:voters]
-    config = Config(numbers, first, bootstrap, max_records_per_batch, log)
+    config = Config(numbers, first, bootstrap, max_records_per_batch, log, max_idle_ms)
 
     def boot(node: str, disk: Any, clock: Clock) -> Node:
         if node in controllers:
@@ -388,6 +443,16 @@ def changing(
     return quorum(name, title, **{"controllers": FIVE, "voters": 3, "watch": ChangingWatch, **parts})
 
 
+def idle(
+    name: str = "quorum:IDLE",
+    title: str = "three controllers, of which the active one writes by itself as well",
+    **parts: Any,
+) -> Scenario:
+    """Periodic tasks: QRM-39 to QRM-41."""
+    return quorum(name, title, **{"watch": IdleWatch, "max_idle_ms": IDLE_MS, **parts})
+
+
 SCENARIO = quorum()
 FIVE_VOTERS = five()
 CHANGING = changing()
+IDLE = idle()

@@ -4,8 +4,12 @@ What is one step here is what happens under the queue's lock, so that between an
 may come: between its look at the queue and its sleep nobody can, but between its waking and its look everybody. Sleep,
 signal and the time at which it wakes by itself are there, so that a wake-up can be lost.
 
+An event that runs returns, or throws something: then it is told so, by its handleException, which may throw in turn.
+An exception that comes out of that changes nothing; an Error ends the thread, and the queue does not know.
+
 What was simplified. There is one tag. Each event is added once. Two events may have the same deadline, and either may
-be first; Kafka gives the second the next nanosecond. An event that is told something throws nothing.
+be first; Kafka gives the second the next nanosecond. Where a caller's thread tells an event something, that is the end
+of it.
 
 Source: KafkaEventQueue, Kafka 4.3.0.
 """
@@ -56,15 +60,26 @@ class Kind(enum.Enum):
 
 
 class Status(enum.Enum):
-    """How far an event is. HEARS: it is given an exception. REMOVED: it was replaced or cancelled."""
+    """How far an event is. HEARS: it is given an exception, without being run; FAILS: the one that its run has thrown.
+    REMOVED: it was replaced or cancelled."""
 
     NEW = "NEW"
     WAITS = "WAITS"
     RUNS = "RUNS"
     HEARS = "HEARS"
+    FAILS = "FAILS"
     RAN = "RAN"
     TOLD = "TOLD"
     REMOVED = "REMOVED"
+
+
+class Ending(enum.Enum):
+    """How a run, or handleException, ends: it returns, or throws an exception, an Error, or an InterruptedException."""
+
+    RETURNS = "RETURNS"
+    THROWS = "THROWS"
+    ERROR = "ERROR"
+    INTERRUPTED = "INTERRUPTED"
 
 
 class Thread(enum.Enum):
@@ -78,7 +93,7 @@ class Thread(enum.Enum):
 
 class Handler(Model):
     """`head` and `tail` are the next places before and behind all others. `wakes` is when a thread that sleeps wakes by
-    itself, `mark` its interrupted mark."""
+    itself, `mark` its interrupted mark. The thread is `broken` when an Error has ended it."""
 
     status: dict[Event, Status]
     kind: dict[Event, Kind]
@@ -92,6 +107,7 @@ class Handler(Model):
     interrupted: bool
     mark: bool
     thread: Thread
+    broken: bool
     signalled: bool
     wakes: TimeOrNever
 
@@ -283,18 +299,31 @@ class Handler(Model):
             s.next.interrupted = True
             s.next.mark = False
 
-    @action("EVQ-1", "EVQ-19", who="handler", fair="weak")
-    def finish(s, e: Event, throws: bool) -> None:
-        """`throws`: an InterruptedException."""
-        require(s.thread == Thread.WORKS, s.status[e] == Status.RUNS or s.status[e] == Status.HEARS)
-        require(not throws or s.status[e] == Status.RUNS)
-        if s.status[e] == Status.RUNS:
-            s.next.status[e] = Status.RAN
+    @action("EVQ-1", "EVQ-19", "EVQ-12", who="handler", fair="weak")
+    def finish(s, e: Event, how: Ending) -> None:
+        """A run ends. What it throws is told to it next, but for an InterruptedException."""
+        require(s.thread == Thread.WORKS, s.status[e] == Status.RUNS)
+        if how == Ending.THROWS or how == Ending.ERROR:
+            s.next.status[e] = Status.FAILS
         else:
-            s.next.status[e] = Status.TOLD
-        s.next.thread = Thread.LOOKS
-        if throws or s.mark:
-            s.next.interrupted = True
+            s.next.status[e] = Status.RAN
+            s.next.thread = Thread.LOOKS
+            if how == Ending.INTERRUPTED or s.mark:
+                s.next.interrupted = True
+
+    @action("EVQ-1", "EVQ-19", "EVQ-13", "EVQ-14", who="handler", fair="weak")
+    def is_told(s, e: Event, how: Ending) -> None:
+        """handleException ends. An Error that it throws ends the thread."""
+        require(s.thread == Thread.WORKS, s.status[e] == Status.HEARS or s.status[e] == Status.FAILS)
+        require(how != Ending.INTERRUPTED)
+        s.next.status[e] = Status.RAN if s.status[e] == Status.FAILS else Status.TOLD
+        if how == Ending.ERROR:
+            s.next.thread = Thread.ENDED
+            s.next.broken = True
+        else:
+            s.next.thread = Thread.LOOKS
+            if s.mark:
+                s.next.interrupted = True
 
     @action("EVQ-17", who="handler", fair="weak")
     def end(s) -> None:
@@ -304,7 +333,7 @@ class Handler(Model):
     # ---- what holds
     @define
     def is_at_work(s, e: Event) -> bool:
-        return s.status[e] == Status.RUNS or s.status[e] == Status.HEARS
+        return s.status[e] == Status.RUNS or s.status[e] == Status.HEARS or s.status[e] == Status.FAILS
 
     @invariant("EVQ-1")
     def one_event_at_a_time(s, e: Event, f: Event) -> bool:
@@ -323,9 +352,40 @@ class Handler(Model):
             or (not s.shutting and not s.interrupted and not s.in_line(e) and s.wakes <= s.deadline[e])
         )
 
-    @invariant("EVQ-17", "EVQ-26")
+    @invariant("EVQ-17", "EVQ-26", "EVQ-13")
     def nothing_is_left(s, e: Event) -> bool:
-        return s.thread != Thread.ENDED or not s.waits(e)
+        """By a thread that ends, unless an Error has ended it."""
+        return s.thread != Thread.ENDED or s.broken or not s.waits(e)
+
+    @invariant("EVQ-14")
+    def an_error_ends_the_thread(s) -> bool:
+        return not s.broken or s.thread == Thread.ENDED
+
+    @step("EVQ-14")
+    def an_error_changes_nothing_else(s, e: Event) -> bool:
+        """The queue neither shuts down nor is interrupted, and what waits goes on waiting."""
+        return (
+            s.broken
+            or not s.next.broken
+            or (
+                (s.is_at_work(e) or s.next.status[e] == s.status[e])
+                and s.next.shutting == s.shutting
+                and s.next.interrupted == s.interrupted
+            )
+        )
+
+    @step("EVQ-14")
+    def nothing_is_run_behind_an_error(s, e: Event) -> bool:
+        return not s.broken or not s.is_taken(e)
+
+    @step("EVQ-12", "EVQ-13")
+    def what_a_run_throws_is_told_at_once(s, e: Event) -> bool:
+        """Before anything else is taken; and then the queue goes on, or has ended by an Error."""
+        return (
+            s.status[e] != Status.FAILS
+            or (s.next.status[e] == Status.FAILS and s.next.thread == Thread.WORKS)
+            or (s.next.status[e] == Status.RAN and (s.next.thread == Thread.LOOKS or s.next.broken))
+        )
 
     @invariant("EVQ-8")
     def who_has_the_tag_waits(s) -> bool:
@@ -348,7 +408,8 @@ class Handler(Model):
                     or s.next.status[e] == Status.REMOVED
                 )
             )
-            or (s.status[e] == Status.RUNS and s.next.status[e] == Status.RAN)
+            or (s.status[e] == Status.RUNS and (s.next.status[e] == Status.RAN or s.next.status[e] == Status.FAILS))
+            or (s.status[e] == Status.FAILS and s.next.status[e] == Status.RAN)
             or (s.status[e] == Status.HEARS and s.next.status[e] == Status.TOLD)
         )
 
@@ -426,9 +487,15 @@ class Handler(Model):
     def interrupted_for_good(s) -> bool:
         return not s.interrupted or s.next.interrupted
 
-    @step("EVQ-19")
+    @step("EVQ-19", "EVQ-12", "EVQ-13")
     def interrupted_for_a_reason(s) -> bool:
-        return s.interrupted or not s.next.interrupted or s.mark or s.thread == Thread.WORKS
+        """By its mark, or by an event's run; what handleException throws interrupts nothing."""
+        return (
+            s.interrupted
+            or not s.next.interrupted
+            or s.mark
+            or any(s.status[e] == Status.RUNS and s.next.status[e] == Status.RAN for e in Event)
+        )
 
     @lemma()
     def the_head_is_before_the_tail(s) -> bool:
@@ -456,11 +523,12 @@ class Handler(Model):
 
     @lemma()
     def the_end_has_a_reason(s) -> bool:
-        return s.thread != Thread.ENDED or s.shutting or s.interrupted
+        return s.thread != Thread.ENDED or s.shutting or s.interrupted or s.broken
 
     @leads_to("EVQ-26", "EVQ-24")
     def nobody_waits_for_ever(s, e: Event) -> tuple[bool, bool]:
-        return s.waits(e), not s.waits(e)
+        """Unless an Error has ended the thread."""
+        return s.waits(e), not s.waits(e) or s.broken
 
     @leads_to("EVQ-17")
     def a_shutdown_ends(s) -> tuple[bool, bool]:
@@ -485,13 +553,21 @@ class Handler(Model):
         return s.thread == Thread.ENDED and all(s.status[e] == Status.RAN for e in Event)
 
     @witness
+    def told_of_its_own_exception_and_another_waits(s) -> bool:
+        return any(s.status[e] == Status.FAILS and any(s.waits(f) for f in Event) for e in Event) and not s.shutting
+
+    @witness
+    def accepted_behind_an_error(s) -> bool:
+        return s.broken and not s.shutting and not s.interrupted and any(s.waits(e) for e in Event)
+
+    @witness
     def sleeps_with_a_deadline(s) -> bool:
         return s.thread == Thread.SLEEPS and any(s.is_timed(e) for e in Event)
 
 
 MODELS = [
-    Expectation(Handler, sizes={"Event": 2, "T": 2, "P": 2}, distinct=23808, generated=89297, depth=14, deadlock=True),
+    Expectation(Handler, sizes={"Event": 2, "T": 2, "P": 2}, distinct=29340, generated=113503, depth=14, deadlock=True),
     Expectation(
-        Handler, sizes={"Event": 3, "T": 1, "P": 3}, distinct=245162, generated=945609, depth=16, deadlock=True
+        Handler, sizes={"Event": 3, "T": 1, "P": 3}, distinct=329292, generated=1336831, depth=16, deadlock=True
     ),
 ]

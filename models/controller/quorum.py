@@ -95,7 +95,8 @@ class Member(Model):
     """One controller of Kafka 4.3.0 as its node has it, with offsets for records. It is `active` or a standby. It was
     `handed` the log up to there, of which the last record may be Raft's own; it knows those up to `known` committed,
     shows those that are `stable`, and has `written` up to there; a transaction may be `open`, and calls are `waiting`.
-    It never begins a transaction itself but for the bootstrap, which it writes as one batch."""
+    Its periodic tasks may be `scheduled`; one of them writes a record. It never begins a transaction itself but for
+    the bootstrap, which it writes as one batch."""
 
     active: bool
     handed: Offset
@@ -104,14 +105,16 @@ class Member(Model):
     written: Offset
     open: Offset | None
     waiting: set[Offset]
+    scheduled: bool
     halted: bool
 
-    @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", who="controller")
+    @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", "QRM-39", who="controller")
     def lead(s) -> None:
         """Behind Raft's record of it. Its activation aborts what is open, writes the bootstrap into an empty log, or
-        nothing."""
+        nothing; then its periodic tasks are scheduled."""
         require(not s.active, not s.halted, s.handed < L)
         s.next.active = True
+        s.next.scheduled = True
         s.next.handed = s.handed + 1
         if s.open is not None:
             require(s.handed + 2 <= L)
@@ -131,6 +134,13 @@ class Member(Model):
         s.next.written = s.written + 1
         s.next.waiting = s.waiting | {s.written + 1}
 
+    @action("QRM-41", "QRM-10", who="controller")
+    def run_task(s) -> None:
+        """One that is due writes a record, and is scheduled again; nobody is told, and it waits all the same."""
+        require(s.scheduled, s.written < L)
+        s.next.written = s.written + 1
+        s.next.waiting = s.waiting | {s.written + 1}
+
     @action("QRM-13", "QRM-14", "QRM-15", "QRM-26", who="raft")
     def commit(s, n: Offset) -> None:
         """Up to the end of a batch, or of several."""
@@ -140,11 +150,12 @@ class Member(Model):
         s.next.stable = max(s.stable, n)
         s.next.waiting = {o for o in s.waiting if o > n}
 
-    @action("QRM-21", "QRM-22", who="raft")
+    @action("QRM-21", "QRM-22", "QRM-40", who="raft")
     def renounce(s) -> None:
         """The open transaction stays as it is."""
         require(s.active)
         s.next.active = False
+        s.next.scheduled = False
         s.next.waiting = set()
         s.next.written = s.handed
 
@@ -188,6 +199,15 @@ class Member(Model):
     @invariant("QRM-19", "QRM-17")
     def nothing_is_open_behind_an_activation(s) -> bool:
         return not s.active or s.open is None
+
+    @invariant("QRM-39", "QRM-40")
+    def tasks_are_those_of_the_active_controller(s) -> bool:
+        return s.scheduled == s.active
+
+    @step("QRM-41", "QRM-5")
+    def a_standby_writes_nothing(s) -> bool:
+        """What it has is what it was handed."""
+        return s.active or s.next.active or s.next.written == s.next.handed
 
     @step("QRM-14", "QRM-15", "QRM-21")
     def no_call_is_answered_early(s, o: Offset) -> bool:
@@ -761,6 +781,30 @@ class Quorum(Model):
         )
 
     @witness
+    def a_leader_has_crashed_that_had_answered(s, c: Controller, o: Offset) -> bool:
+        """It knows of nothing any more; a failover alone leaves it what it knew committed."""
+        return (
+            o > 0 and o <= len(s.wrote[c]) and s.answered[o] is not None and s.wrote[c][o - 1] == s.answered[o]
+            and s.known[c] == 0
+        )  # fmt: skip
+
+    @witness
+    def a_commit_is_not_heard(s, o: Offset) -> bool:
+        """In the epoch of its writer, which has given up or crashed by now: its call is not answered with it."""
+        return (
+            o > 0 and o <= s.high and s.log[o - 1].epoch == s.epoch and s.answered[o] is None
+            and not s.log[o - 1].within and all(s.claim[c] != s.epoch for c in Controller)
+        )  # fmt: skip
+
+    @witness
+    def a_failover_comes_within_a_transaction(s, c: Controller, n: Offset) -> bool:
+        """The next one finds it open, some of it committed and some not, and is not yet activated."""
+        return (
+            n > 0 and n < s.high and s.log[n].within and s.open[c] is not None and s.claim[c] == s.epoch
+            and c not in s.active and s.log[n].epoch < s.epoch
+        )  # fmt: skip
+
+    @witness
     def overwritten(s, c: Controller, n: Offset) -> bool:
         """What a controller wrote is lost, and nobody was told that it was there."""
         return n < s.high and n < len(s.wrote[c]) and s.wrote[c][n].epoch < s.log[n].epoch
@@ -770,7 +814,7 @@ COMMITTED = {"AS_REPLAYED": False}
 """The rule with which the claims hold however a transaction is cut."""
 
 MODELS = [
-    Expectation(Member, sizes={"L": 6}, distinct=133, generated=369, depth=12, deadlock=True),
+    Expectation(Member, sizes={"L": 6}, distinct=133, generated=407, depth=12, deadlock=True),
     Expectation(
         StateMachine,
         sizes={"Controller": 2, "L": 2, "E": 1},
@@ -786,5 +830,16 @@ MODELS = [
         generated=198_445,
         depth=25,
         deadlock=True,
+        note="with the claim of liveness",
+    ),
+    Expectation(
+        Quorum,
+        sizes={"Controller": 3, "L": 3, "E": 2, **COMMITTED},
+        symmetry=("Controller",),
+        distinct=56_086,
+        generated=430_587,
+        depth=27,
+        deadlock=True,
+        note="three controllers, taken as alike",
     ),
 ]

@@ -20,7 +20,8 @@ NO_LOG_OFFSET: Final = -1
 NO_EPOCH: Final = -1
 NONE_REFUSED: Final = -1
 ACTIVATION: Final = -1
-"""The call that stands for the activation, of which no caller is told."""
+"""The call that stands for what the controller asks of itself: its activation, and its periodic tasks. No caller is
+told of it."""
 VERSION: Final = "metadata.version"
 ELR: Final = "eligible.leader.replicas.version"
 MIN_ISR: Final = "min.insync.replicas"
@@ -120,7 +121,7 @@ class QueuedWrite:
 
 
 class PurgatoryEntry(NamedTuple):
-    """A call that waits; that of the activation is -1."""
+    """A call that waits; the controller's own are -1."""
 
     offset: Annotated[int, governs("QRM-9", "QRM-12")]
     call: Annotated[int, governs("QRM-17", "QRM-15")]
@@ -147,11 +148,13 @@ class Observation:
     """of Raft's log what it has not been handed"""
     faults: Annotated[int, governs("QRM-23")]
     """how many faults it reported that are not fatal"""
+    scheduled: Annotated[dict[str, int], governs("QRM-39", "QRM-40", "QRM-41", "QRM-42")]
+    """periodic tasks, and when each is run next, in ns"""
     halted: Annotated[bool, governs("QRM-7", "QRM-29", "QRM-33")]
 
 
 NOTHING_LEFT = (NO_EPOCH, NO_LOG_OFFSET, NO_EPOCH, NO_LOG_OFFSET, NO_LOG_OFFSET, NO_LOG_OFFSET)
-HALTED = Observation(*NOTHING_LEFT, [], {}, None, [], [], 0, halted=True)
+HALTED = Observation(*NOTHING_LEFT, [], {}, None, [], [], 0, {}, halted=True)
 
 
 def are_known(records: Iterable[Record]) -> bool:

@@ -87,7 +87,6 @@ def _messages(of: Sequence[Mapping[str, Any]]) -> dict[int, MessageSchema]:
 
 
 _FACTS: Final = orjson.loads(metadata_facts.JSON)
-RELEASE: Final[str] = _FACTS["release"]
 DATA: Final[Mapping[int, MessageSchema]] = _messages(_FACTS["data"])
 """The records of the metadata log, by API key."""
 CONTROL: Final[Mapping[int, MessageSchema]] = _messages(_FACTS["control"])

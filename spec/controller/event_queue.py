@@ -251,7 +251,7 @@ def next_of(state: Queue) -> tuple[Event, str] | None:
     return None
 
 
-@states(without={"EVQ-13": ONE_CALL, "EVQ-14": ONE_CALL})
+@states()
 def told(state: Queue, event: Event, what: str) -> tuple[Queue, Answer]:
     """The handler's thread gives an event an exception.
 
@@ -309,7 +309,7 @@ def settled(state: Queue, calls: Answer = ()) -> Stepped:
     return Step(state, calls)
 
 
-@states(without={"EVQ-12": ONE_CALL})
+@states()
 def has_thrown(outcome: Outcome) -> bool:
     """EVQ-12: What an event's run throws, exception or Error, is given to its handleException by the handler's thread,
     and the queue goes on. [{QUEUE}, EventContext.run]"""

@@ -20,6 +20,7 @@ from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import BrokerEpoch, Int64, NodeId, Within
 from kafkaspec.spec.common.kafka import LONG_MAX
+from kafkaspec.spec.common.snapshots import Epoch, SnapshotState
 from kafkaspec.spec.controller.timeline import RUNTIME_EXCEPTION as RUNTIME_EXCEPTION
 
 PREFIX = "PID"
@@ -35,11 +36,7 @@ NO_BROKER: Final = -1
 """The broker of the block that there is at first, and of a record in a raft snapshot."""
 UNKNOWN_EPOCH: Final = -1
 """The epoch of a broker in a raft snapshot's record."""
-BEFORE_ALL: Final = -2
-"""Below every epoch of a snapshot."""
 
-Epoch = Annotated[int, Within(-1, 2**62)]
-"""of a snapshot: an offset, or -1 before the first one"""
 BrokerOrNobody = Annotated[int, Within(NO_BROKER, 2**31 - 1)]
 
 
@@ -94,20 +91,11 @@ class Memory(NamedTuple):
 NOTHING: Final = Memory()
 
 
-@dataclass(frozen=True)
-class ProducerIds:
+@dataclass(frozen=True, kw_only=True)
+class ProducerIds(SnapshotState[Memory]):
     """The state."""
 
     present: Memory = NOTHING
-    past: tuple[tuple[int, Memory], ...] = ()
-    """by rising epochs"""
-    highest: int = BEFORE_ALL
-    """the highest epoch used"""
-
-    @property
-    def epochs(self) -> list[int]:
-        """The epochs of all snapshots, rising."""
-        return [epoch for epoch, _ in self.past]
 
     @property
     def next(self) -> Block:
@@ -154,7 +142,7 @@ def initial(brokers: Sequence[Registration] = ()) -> ProducerIds:
     PID-1: At first, and after a reset, no broker has a block, the next block begins at 0, and the epoch of the broker
     that asked last is 0. [{CLASS}, its TimelineObject and TimelineLong; ProducerIdsBlock.EMPTY, Kafka 4.3.0]
     """
-    return ProducerIds(Memory(brokers=tuple(sorted((b, e) for b, e in dict(brokers).items()))))
+    return ProducerIds(present=Memory(brokers=tuple(sorted((b, e) for b, e in dict(brokers).items()))))
 
 
 def _shown(memory: Memory) -> ShownMemory:
@@ -350,13 +338,13 @@ def image_records(next_producer_ids: Sequence[Int64]) -> list[Record]:
 @ensure(lambda state, result: result.present == state.present, "PID-11 the present stays")
 def get_or_create_snapshot(state: ProducerIds, epoch: Epoch) -> ProducerIds:
     """A snapshot of all that there is."""
-    return replace(state, past=(*state.past, (epoch, state.present)), highest=epoch)
+    return state.with_snapshot(epoch)
 
 
 @machine.operation("revertToSnapshot")
-@require(lambda state, epoch: epoch in state.epochs, "PID-11 the epoch has a snapshot")
+@require(lambda state, epoch: state.past_at(epoch) is not None, "PID-11 the epoch has a snapshot")
 @ensure(
-    lambda state, epoch, result: result.present == dict(state.past)[epoch], "PID-11 the present is that of the snapshot"
+    lambda state, epoch, result: result.present == state.past_at(epoch), "PID-11 the present is that of the snapshot"
 )
 def revert_to_snapshot(state: ProducerIds, epoch: Epoch) -> ProducerIds:
     """`revertToSnapshot` of the registry.
@@ -365,22 +353,21 @@ def revert_to_snapshot(state: ProducerIds, epoch: Epoch) -> ProducerIds:
     what they were at a snapshot: a block whose record was not committed is given again. [{CHAPTER}; {CLASS}, its
     TimelineObject and TimelineLong, Kafka 4.3.0]
     """
-    at = state.epochs.index(epoch)
-    return replace(state, present=state.past[at][1], past=state.past[: at + 1], highest=epoch)
+    return state.reverted(epoch)
 
 
 @machine.operation("deleteSnapshotsUpTo", "PID-11")
 @ensure(lambda state, result: result.present == state.present, "PID-11 the present stays")
 def delete_snapshots_up_to(state: ProducerIds, epoch: Epoch) -> ProducerIds:
     """Snapshots below the epoch are forgotten."""
-    return replace(state, past=tuple(p for p in state.past if p[0] >= epoch))
+    return state.without_below(epoch)
 
 
 @machine.operation("reset", "PID-1", "PID-11")
 @ensure(lambda result: result == ProducerIds(), "PID-1 nothing is left")
 def reset_registry(state: ProducerIds) -> ProducerIds:
     """`reset` of the registry, before a raft snapshot is loaded."""
-    return ProducerIds()
+    return state.begun_again(NOTHING)
 
 
 # ---- brokers ---------------------------------------------------------------------------------------------------------

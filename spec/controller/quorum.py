@@ -2,9 +2,10 @@
 
 One controller, as its node has it. It is told by Raft what is committed and who leads. While it is active it applies
 what it writes at once, and keeps each call in its purgatory until the records are committed; a standby applies what is
-committed. Memory is a map from names to numbers, and the past of it that a registry keeps is a full copy for each
-offset: how Kafka avoids the copying is TML. Source: Kafka Internals, ch. 11, "Write -> commit -> apply, in detail",
-"Becoming (and ceasing to be) the active controller"; KIP-631; KIP-868.
+committed. While it is active it also writes by itself, in periodic tasks (PER). Memory is a map from names to numbers,
+and the past of it that a registry keeps is a full copy for each offset: how Kafka avoids the copying is TML. Source:
+Kafka Internals, ch. 11, "Write -> commit -> apply, in detail", "Becoming (and ceasing to be) the active controller";
+KIP-631; KIP-868.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Final, NamedTuple
 
 from icontract import ensure, require
 
@@ -91,10 +92,31 @@ clause(
 
 Room = Annotated[int, Within(1, 1000)]
 Level = Annotated[int, Within(NO_TRANSACTIONS, TRANSACTIONS)]
+Ms = Annotated[int, Within(1, 1_000_000)]
 Epoch = Annotated[int, Within(0, 2**31 - 2)]
 Offset = Annotated[int, Within(0, 2**62)]
 Index = Annotated[int, Within(-1, 1000)]
 Memory = Mapping[str, int]
+NS_IN_MS: Final = 1_000_000
+WRITE_NO_OP: Final = "writeNoOpRecord"
+SESSION_TIMEOUT_NS: Final = 9_000_000_000
+"""of a broker, unless it is configured"""
+TASKS: Final = {
+    "expireDelegationTokens": 300_000_000_000,
+    "electUnclean": 300_000_000_000,
+    "generatePeriodicPerformanceMessage": 60_000_000_000,
+    WRITE_NO_OP: 0,
+    "maybeFenceStaleBroker": SESSION_TIMEOUT_NS // 8,
+}
+"""Periodic tasks and their periods in ns, in the order in which they are scheduled: that of a Java HashMap. That of
+`writeNoOpRecord` is configured."""
+
+
+class ScheduledTask(NamedTuple):
+    """When a periodic task is run next."""
+
+    deadline_ns: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -107,6 +129,8 @@ class Controller:
     """the metadata version to begin with, of the bootstrap metadata"""
     elr: bool = False
     """whether these have the feature of eligible leader replicas"""
+    idle_ms: int | None = None
+    """the period of no-op records, if there are any"""
     claim: int = NO_EPOCH
     """the epoch in which it is active"""
     committed: int = NO_LOG_OFFSET
@@ -128,6 +152,10 @@ class Controller:
     """of Raft's log on this node"""
     sent: tuple[Batch, ...] = ()
     """what of that log it has not been handed yet"""
+    now: int = 0
+    """ns since it started"""
+    scheduled: tuple[ScheduledTask, ...] = ()
+    """the earliest first"""
 
     @property
     def active(self) -> bool:
@@ -139,9 +167,14 @@ class Controller:
         return self.sent[0].base if self.sent else self.end
 
 
-def initial(max_records_per_batch: Room = 1000, bootstrap_level: Level = TRANSACTIONS, elr: bool = False) -> Controller:
+def initial(
+    max_records_per_batch: Room = 1000,
+    bootstrap_level: Level = TRANSACTIONS,
+    elr: bool = False,
+    max_idle_interval_ms: Ms | None = None,
+) -> Controller:
     """A standby with an empty log."""
-    return Controller(max_records_per_batch, bootstrap_level, elr)
+    return Controller(max_records_per_batch, bootstrap_level, elr, max_idle_interval_ms)
 
 
 def observe(state: Controller) -> Observation:
@@ -162,6 +195,7 @@ def observe(state: Controller) -> Observation:
         [PurgatoryEntry(w.offset, w.call) for w in state.purgatory],
         [*state.sent],
         state.faults,
+        {t.name: t.deadline_ns for t in state.scheduled},
         halted=False,
     )
 
@@ -187,9 +221,14 @@ def reverted(state: Controller, offset: int) -> Controller | None:
     return replace(state, memory=memory, past=tuple(p for p in state.past if p[0] <= offset))
 
 
+def new(state: Controller) -> Controller:
+    """As it was when it started."""
+    return Controller(state.cap, state.level, state.elr, state.idle_ms)
+
+
 def halted(state: Controller) -> Controller:
     """The process is gone, and all it had."""
-    return replace(Controller(state.cap, state.level, state.elr), halted=True)
+    return replace(new(state), halted=True)
 
 
 def remembered(memory: tuple[tuple[str, int], ...], name: str, value: int) -> tuple[tuple[str, int], ...]:
@@ -293,6 +332,45 @@ def completed(state: Controller) -> tuple[Controller, Answers]:
     return replace(state, purgatory=state.purgatory[len(done) :]), answers
 
 
+# ---- periodic tasks --------------------------------------------------------------------------------------------------
+@states(without={"QRM-42": ONE_CALL})
+def tasks(state: Controller) -> dict[str, int]:
+    """QRM-42: A controller has a periodic task that writes a no-op record, if an interval is configured for it, and
+    always one that fences a broker whose session has timed out (an eighth of the session timeout, but at least 1 ms),
+    one that elects unclean leaders and one that removes delegation tokens (5 minutes each), and one that logs how long
+    events took (a minute). The last four write nothing where there are no brokers with a session, partitions without a
+    leader, and tokens: what they write otherwise is the rule of others. [Kafka Internals, ch. 11, Periodic background
+    tasks; QuorumController.registerWriteNoOpRecord and the like, Kafka 4.3.0]"""
+    no_op = {} if state.idle_ms is None else {WRITE_NO_OP: state.idle_ms * NS_IN_MS}
+    return {name: period or no_op[name] for name, period in TASKS.items() if period or name in no_op}
+
+
+def scheduled(state: Controller, name: str) -> Controller:
+    """With a task scheduled its period from now; a nanosecond later where another one is at that time (EVQ-7)."""
+    deadline = state.now + tasks(state)[name]
+    while any(t.deadline_ns == deadline for t in state.scheduled):
+        deadline += 1
+    return replace(state, scheduled=tuple(sorted((*state.scheduled, ScheduledTask(deadline, name)))))
+
+
+@states()
+def all_scheduled(state: Controller) -> Controller:
+    """QRM-39: A controller that becomes active schedules its periodic tasks when the records of its activation, if
+    there are any, are applied, so that tasks see their effect; each is run first when its period has passed. If the
+    activation fails none is scheduled. [{BECOMING}; QuorumController.CompleteActivationEvent.processBatchEndOffset,
+    Kafka 4.3.0; PER-3]"""
+    for name in tasks(state):
+        state = scheduled(state, name)
+    return state
+
+
+@states()
+def none_scheduled(state: Controller) -> Controller:
+    """QRM-40: Who renounces leadership takes its periodic tasks out of the queue: a standby runs none. [{BECOMING};
+    QuorumController.renounce, Kafka 4.3.0; PER-4]"""
+    return replace(state, scheduled=())
+
+
 # ---- giving up -------------------------------------------------------------------------------------------------------
 @states()
 def failed(state: Controller) -> Answers:
@@ -316,7 +394,7 @@ def gone_back(state: Controller) -> Controller | None:
 
 def renounced(state: Controller) -> tuple[Controller, Answers]:
     """After leadership is given up, and what is answered to those who wait."""
-    after = gone_back(replace(state, claim=NO_EPOCH, next_write=NO_LOG_OFFSET, purgatory=()))
+    after = gone_back(none_scheduled(replace(state, claim=NO_EPOCH, next_write=NO_LOG_OFFSET, purgatory=())))
     return (halted(state), []) if after is None else (after, failed(state))
 
 
@@ -647,7 +725,7 @@ def control(state: Controller) -> Controller:
     return replace(state, end=state.end + 1, sent=(*state.sent, Batch(state.end, state.claim, ())))
 
 
-@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17")
+@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17", "QRM-39")
 @runs
 @require(lambda state: not state.active and not state.sent, "QRM-20 it was handed all that was before its epoch")
 @require(lambda state, epoch: epoch > state.epoch, "QRM-3 epochs rise")
@@ -715,11 +793,51 @@ def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
         records += bootstrap_records(state, has_transactions)
     if records:
         atomic = level is not None or not has_transactions
-        return appended(state, ACTIVATION, NO_LOG_OFFSET, records, atomic, 0 if refused else NONE_REFUSED)
-    return state, []
+        state, answers = appended(state, ACTIVATION, NO_LOG_OFFSET, records, atomic, 0 if refused else NONE_REFUSED)
+        return (all_scheduled(state) if state.active else state), answers
+    return all_scheduled(state), []
 
 
-@machine.operation("lose", "QRM-21", "QRM-22", "QRM-38")
+# ---- time ------------------------------------------------------------------------------------------------------------
+@states()
+def one_task(state: Controller, task: ScheduledTask, refused: bool) -> tuple[Controller, Answers]:
+    """After a run of a periodic task.
+
+    QRM-41: A periodic task whose time has come is run before all that waits in the queue, the earliest first, as a
+    write of the controller's own. It is scheduled again from that time on, before its records go to Raft; they are
+    written like those of a call, need not be one batch, and fail over where those of a call would. A run without
+    records waits like a call without records (QRM-12). Nobody is told. [Kafka Internals, ch. 11, Periodic background
+    tasks; QuorumController.PeriodicTaskControlManagerQueueAccessor, Kafka 4.3.0; EVQ-4]
+    """
+    state = scheduled(replace(state, scheduled=tuple(t for t in state.scheduled if t != task)), task.name)
+    if task.name == WRITE_NO_OP:
+        at = 0 if refused else NONE_REFUSED
+        return appended(state, ACTIVATION, NO_LOG_OFFSET, [Record(Kind.NO_OP)], atomic=False, refused_at=at)
+    return (behind_the_last(state, ACTIVATION, NO_LOG_OFFSET) if has_to_wait(state) else state), []
+
+
+@machine.operation("advance", "QRM-41", "QRM-40", "QRM-42", kind="time")
+@runs
+@goes_back
+@in_order
+@nothing_early
+@ensure(
+    lambda result: all(t.deadline_ns > result.state.now for t in result.state.scheduled),
+    "QRM-41 whatever is due is run",
+)
+@ensure(
+    lambda result: result.state.active or not result.state.scheduled, "QRM-40 a standby has no periodic task to run"
+)
+def advance(state: Controller, ms: Ms, refused: bool = False) -> Step[Controller, Answers]:
+    """Time passes, and the queue is woken. Raft may refuse what tasks write. Who is answered by that, in order."""
+    state, answers = replace(state, now=state.now + ms * NS_IN_MS), Answers()
+    while state.scheduled and state.scheduled[0].deadline_ns <= state.now:
+        state, more = one_task(state, state.scheduled[0], refused)
+        answers = [*answers, *more]
+    return Step(state, answers)
+
+
+@machine.operation("lose", "QRM-21", "QRM-22", "QRM-38", "QRM-40")
 @states(without={"QRM-37": ONE_CALL})
 @runs
 @require(lambda state, epoch: epoch > state.claim and epoch >= state.epoch, "QRM-3 epochs rise")
@@ -784,11 +902,12 @@ def load_snapshot(state: Controller, offset: Offset, epoch: Epoch, records: Sequ
     if loads_nothing(state):
         return halted(state)
     after: Controller | None = replace(
-        Controller(state.cap, state.level, state.elr),
+        new(state),
         past=(),
         calls=state.calls,
         faults=state.faults,
         epoch=state.epoch,
+        now=state.now,
     )
     for record in records:
         if after is not None:

@@ -18,7 +18,7 @@ from kafkaspec.spec.common.metadata_log import (
     Kind,
     Record,
 )
-from kafkaspec.spec.controller.quorum import Controller, machine
+from kafkaspec.spec.controller.quorum import NS_IN_MS, TASKS, Controller, machine
 
 SIZES = {"L": 6}
 """of the model, where the spec is walked beside it"""
@@ -75,23 +75,31 @@ def _replicated(state: Controller) -> Any:
     return encode([[seed], [[new], [BROKER, new]], *inside, *([[[UNKNOWN]], [[END]]] if state.end % 16 == 15 else [])])
 
 
+def _passing(state: Controller) -> list[int]:
+    """Until the next task, or until some; hardly anything."""
+    left = [-(-(t.deadline_ns - state.now) // NS_IN_MS) for t in state.scheduled]
+    return [*left[:2], *left[:1], max([1, *left]), 1, *left[2:]]
+
+
 machine.candidates |= {
-    "init:max_records_per_batch": lambda state: [2, 3, 1000, 1],
+    "init:max_records_per_batch": lambda state: [2, 1, 3, 1000, 1],
     "init:bootstrap_level": lambda state: [TRANSACTIONS, NO_TRANSACTIONS, FIRST_TRANSACTIONS],
     "init:elr": lambda state: [False, True],
+    "init:max_idle_interval_ms": lambda state: [500, None, 7, 60_000],
+    "ms": _passing,
     "key": lambda state: ["a", "b", "broker 1", VERSION],
     "records": _written,
     "late:records": _json([[SET_A], []]),
-    "loadSnapshot:records": _json([[LEVEL, SET_A, BROKER], [LEVEL], [], [BEGIN, LEVEL]]),
+    "loadSnapshot:records": _json([*[[LEVEL, SET_A, BROKER], [LEVEL], []] * 3, [BEGIN, LEVEL]]),
     "atomic": lambda state: [True, False],
-    "fault": lambda state: [*[Fault.NONE.value] * 14, *(f.value for f in Fault if f != Fault.NONE)],
+    "fault": lambda state: [*[Fault.NONE.value] * 8, *(f.value for f in Fault if f != Fault.NONE)],
     "refused_at": lambda state: [*[-1] * 8, 0, 1, 256],
     "refused": lambda state: [False, False, False, True],
     "known": lambda state: [True, False],
     "count": lambda state: [1, max(1, len(state.sent)), 2],
     "epoch": _epochs,
     "lose:epoch": lambda state: [state.epoch + 1, 0, state.epoch, 0, 0] if state.active else [state.epoch + 1, 0],
-    "loadSnapshot:offset": lambda state: [state.end + 1, 0, 0, 0] if state.active else [state.end + 1, state.end, 0],
+    "loadSnapshot:offset": lambda state: [state.end + 1, *[0] * 7] if state.active else [state.end + 1, state.end, 0],
     "replicate:epoch": lambda state: [state.epoch, max(state.committed_epoch, 0)],
     "loadSnapshot:epoch": lambda state: [state.epoch],
     "batches": _replicated,
@@ -112,6 +120,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
             "written": 0,
             "open": None,
             "waiting": set(),
+            "scheduled": False,
             "halted": True,
         }
     if max(state.end, state.committed + 1) > SIZES["L"]:
@@ -124,6 +133,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
         "written": state.end if state.active else state.handed,
         "open": None if state.begun == NO_LOG_OFFSET else state.begun,
         "waiting": {w.offset + 1 for w in state.purgatory},
+        "scheduled": {t.name for t in state.scheduled} == {*TASKS},
         "halted": False,
     }
 
@@ -143,6 +153,8 @@ def calls(state: Controller, action: str, arguments: Mapping[str, Any]) -> list[
         case "commit":
             ends = [b.last + 1 for b in state.sent if state.active]
             return [("commit", {"count": ends.index(arguments["n"]) + 1})] if arguments["n"] in ends else None
+        case "run_task":
+            return [("advance", {"ms": max(TASKS.values()) // NS_IN_MS + 1})]
         case "renounce":
             return [("lose", {"epoch": state.epoch + 1})]
         case "replay":
@@ -155,4 +167,4 @@ def calls(state: Controller, action: str, arguments: Mapping[str, Any]) -> list[
     return None
 
 
-REFINEMENTS = (RefinementMapping(model.Member, SIZES, to_model, calls),)
+REFINEMENTS = (RefinementMapping(model.Member, SIZES, to_model, calls, init={"max_idle_interval_ms": 500}),)

@@ -16,21 +16,14 @@ from kafkaspec.impl.management.meta_properties import Ensemble, MetaProperties
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import bootstrap as model
 from kafkaspec.models.controller.bootstrap import A, Directory
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.controller import bootstrap as spec
 from kafkaspec.spec.controller.bootstrap import Outcome, Properties, Storage
 
 
 def _of(make: type[Formatter]) -> Callable[[], Driver]:
     """What makes a driver of a faulty formatter."""
-
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+    return driver_with(Driver, make=make)
 
 
 class OneId(Formatter):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,12 +22,15 @@ from kafkaspec.impl.controller.configurations_driver import Driver, StandIn
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import configurations as model
 from kafkaspec.models.controller.configurations import Broker
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec
+from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import configurations as spec
-from tests.controller.made import deleting_one_more, faulty_machine, maker
+from tests.controller.made import deleting_one_more, faulty_machine
 
-_of = partial(maker, Driver)
+
+def _of(make: type[ConfigurationControlManager]) -> Callable[[], Driver]:
+    """What makes a driver of a faulty manager."""
+    return driver_with(Driver, make=make)
 
 
 # ---- requests

@@ -594,6 +594,99 @@ def _runs_the_line_first() -> LoadedModel:
     return load(Handler)
 
 
+def _tells_nothing_of_its_own() -> LoadedModel:
+    """What a run throws is forgotten."""
+
+    class Handler(model.Handler):
+        @action("EVQ-1", "EVQ-19", "EVQ-12", who="handler", fair="weak")
+        def finish(s, e: model.Event, how: model.Ending) -> None:
+            require(s.thread == Thread.WORKS, s.status[e] == Status.RUNS)
+            s.next.status[e] = Status.RAN
+            s.next.thread = Thread.LOOKS
+            if how == model.Ending.INTERRUPTED or s.mark:
+                s.next.interrupted = True
+
+    return load(Handler)
+
+
+def _an_exception_ends_the_thread() -> LoadedModel:
+    """Of handleException, as an Error does."""
+
+    class Handler(model.Handler):
+        @action("EVQ-1", "EVQ-19", "EVQ-13", "EVQ-14", who="handler", fair="weak")
+        def is_told(s, e: model.Event, how: model.Ending) -> None:
+            require(s.thread == Thread.WORKS, s.status[e] == Status.HEARS or s.status[e] == Status.FAILS)
+            require(how != model.Ending.INTERRUPTED)
+            s.next.status[e] = Status.RAN if s.status[e] == Status.FAILS else Status.TOLD
+            if how == model.Ending.RETURNS:
+                s.next.thread = Thread.LOOKS
+                if s.mark:
+                    s.next.interrupted = True
+            else:
+                s.next.thread = Thread.ENDED
+                if how == model.Ending.ERROR:
+                    s.next.broken = True
+
+    return load(Handler)
+
+
+def _an_exception_interrupts() -> LoadedModel:
+    """Of handleException."""
+
+    class Handler(model.Handler):
+        @action("EVQ-1", "EVQ-19", "EVQ-13", "EVQ-14", who="handler", fair="weak")
+        def is_told(s, e: model.Event, how: model.Ending) -> None:
+            require(s.thread == Thread.WORKS, s.status[e] == Status.HEARS or s.status[e] == Status.FAILS)
+            require(how != model.Ending.INTERRUPTED)
+            s.next.status[e] = Status.RAN if s.status[e] == Status.FAILS else Status.TOLD
+            if how == model.Ending.ERROR:
+                s.next.thread = Thread.ENDED
+                s.next.broken = True
+            else:
+                s.next.thread = Thread.LOOKS
+                if s.mark or how == model.Ending.THROWS:
+                    s.next.interrupted = True
+
+    return load(Handler)
+
+
+def _an_error_is_swallowed() -> LoadedModel:
+    """Of handleException, as an exception is."""
+
+    class Handler(model.Handler):
+        @action("EVQ-1", "EVQ-19", "EVQ-13", "EVQ-14", who="handler", fair="weak")
+        def is_told(s, e: model.Event, how: model.Ending) -> None:
+            require(s.thread == Thread.WORKS, s.status[e] == Status.HEARS or s.status[e] == Status.FAILS)
+            require(how != model.Ending.INTERRUPTED)
+            s.next.status[e] = Status.RAN if s.status[e] == Status.FAILS else Status.TOLD
+            s.next.thread = Thread.LOOKS
+            if s.mark:
+                s.next.interrupted = True
+
+    return load(Handler)
+
+
+def _an_error_shuts_down() -> LoadedModel:
+    """Who adds something later is told."""
+
+    class Handler(model.Handler):
+        @action("EVQ-1", "EVQ-19", "EVQ-13", "EVQ-14", who="handler", fair="weak")
+        def is_told(s, e: model.Event, how: model.Ending) -> None:
+            require(s.thread == Thread.WORKS, s.status[e] == Status.HEARS or s.status[e] == Status.FAILS)
+            require(how != model.Ending.INTERRUPTED)
+            s.next.status[e] = Status.RAN if s.status[e] == Status.FAILS else Status.TOLD
+            if how == model.Ending.ERROR:
+                s.next.thread = Thread.ENDED
+                s.next.broken = True
+                s.next.shutting = True
+            else:
+                s.next.thread = Thread.LOOKS
+                if s.mark:
+                    s.next.interrupted = True
+
+    return load(Handler)
+
+
 MUTANTS = [
     of_impl("two at a time", "EVQ-1 EVQ-26", "the next begins with the end of the one before", _of(RunsWhatItIsGiven)),
     of_impl("appends at the head", "EVQ-2", "if there are three", _of(AppendsAtTheHead)),
@@ -641,6 +734,11 @@ MUTANTS = [
     of_model("Handler: shuts down in silence", "EVQ-24 EVQ-17", "and wakes nobody", _shuts_down_in_silence),
     of_model("Handler: leaves at once", "EVQ-17 EVQ-26", "when interrupted", _leaves_at_once, "KAFKA-14601"),
     of_model("Handler: takes two", "EVQ-1", "while one runs", _takes_two),
+    of_model("Handler: tells nothing of its own", "EVQ-12", "that its run threw", _tells_nothing_of_its_own),
+    of_model("Handler: exception ends it", "EVQ-13", "of a handler", _an_exception_ends_the_thread, "KAFKA-14601"),
+    of_model("Handler: exception interrupts", "EVQ-13 EVQ-19", "of a handler", _an_exception_interrupts),
+    of_model("Handler: error is swallowed", "EVQ-14", "as an exception", _an_error_is_swallowed),
+    of_model("Handler: error shuts down", "EVQ-14", "and not the thread alone", _an_error_shuts_down),
     of_model("Handler: runs the line first", "EVQ-4 EVQ-5 EVQ-16", "whatever is due", _runs_the_line_first),
 ]
 

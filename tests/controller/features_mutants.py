@@ -16,12 +16,15 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import features as model
 from kafkaspec.models.controller.features import Broker, Version
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec
+from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import features as spec
-from tests.controller.made import deleting_one_more, faulty_machine, maker
+from tests.controller.made import deleting_one_more, faulty_machine
 
-_of = partial(maker, Driver)
+
+def _of(make: type[FeatureControlManager]) -> Callable[[], Driver]:
+    """What makes a driver of a faulty manager."""
+    return driver_with(Driver, make=make)
 
 
 def _by(driver: type[Driver]) -> Callable[[], Driver]:

@@ -22,31 +22,20 @@ from kafkaspec.impl.controller.timeline import SnapshotRegistry, TimelineLong, T
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import producer_ids as model
 from kafkaspec.models.controller.producer_ids import B, Blocks, Broker, Controller, Epoch, Id, M, N
-from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
+from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec, with_fault
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import producer_ids as spec
 from kafkaspec.spec.controller.producer_ids import Allocation, ProducerIds
+from tests.controller.made import deleting_one_more
 
 
 def _of(make: type[ProducerIdControl]) -> Callable[[], Driver]:
     """What makes a driver of a faulty manager."""
-
-    def made() -> Driver:
-        driver = Driver()
-        driver.make = make
-        driver.reset({})
-        return driver
-
-    return made
+    return driver_with(Driver, make=make)
 
 
 def _of_image(make: type[ProducerIdsImage]) -> Callable[[], Driver]:
-    def made() -> Driver:
-        driver = Driver()
-        driver.make_image = make
-        return driver
-
-    return made
+    return driver_with(Driver, make_image=make)
 
 
 class WholeAtFirst(ProducerIdControl):
@@ -678,13 +667,6 @@ class RevertsOfOneBroker(Driver):
             self.subject.next_block.set(before)
 
 
-class DeletesOneMore(Driver):
-    """The snapshot at the epoch itself."""
-
-    def delete_snapshots_up_to(self, epoch: int) -> None:
-        super().delete_snapshots_up_to(epoch + 1)
-
-
 class ResetKeepsTheHighestEpoch(Driver):
     """A reset leaves the epoch of a broker, if it is the last that there is."""
 
@@ -711,7 +693,7 @@ RARE: list[Mutant] = [
     of_impl("first from 0", "PID-10", "a negative id is refused", _of(FirstFrom0)),
     of_impl("blocks from 0", "PID-4", "though the record before is negative", _of(BlocksFrom0)),
     of_impl("reverts of one broker", "PID-11", "its later block stays", lambda: RevertsOfOneBroker()),
-    of_impl("deletes one more", "PID-11", "the snapshot at the epoch itself", lambda: DeletesOneMore()),
+    of_impl("deletes one more", "PID-11", "the snapshot at the epoch itself", deleting_one_more(Driver)),
     of_impl("a reset keeps the last", "PID-1", "epoch that there is", lambda: ResetKeepsTheHighestEpoch()),
     of_impl("an image of 32 bits", "PID-12", "the record says another id", _of_image(ImageOf32Bits)),
 ]

@@ -8,19 +8,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kafkaspec.impl.common.disk import SimulatedDisk
-from kafkaspec.impl.controller import raft
+from kafkaspec.impl.controller import periodic, raft
 from kafkaspec.impl.controller.quorum import (
     ControllerResult,
     Purgatory,
     QuorumController,
     ReplayedMemory,
     WriteEvent,
+    nobody,
 )
 from kafkaspec.impl.controller.quorum_parts.batches import BROKER, StoredBatch, encoded, record_of, text_of
 from kafkaspec.impl.controller.quorum_parts.controller import SoundController
 from kafkaspec.impl.controller.quorum_parts.log import DIRECTORY, DurableLog
 from kafkaspec.impl.controller.quorum_parts.node import ControllerNode, Member, QuorumState, path_of
-from kafkaspec.impl.controller.quorum_simulation import LOG, NO_FAULT, changing, five, quorum
+from kafkaspec.impl.controller.quorum_simulation import LOG, NO_FAULT, changing, five, idle, quorum
 from kafkaspec.impl.controller.raft import LEADER, FetchReply, Position
 from kafkaspec.impl.management.checkpoints import TEMPORARY
 from kafkaspec.impl.storage.replication_simulation import AT_REST
@@ -307,6 +308,7 @@ class RevertsNothing(SoundController):
         self.claim_epoch = NO_EPOCH
         self.purgatory.fail_all(Outcome.NOT_CONTROLLER)
         self.next_write_offset = NO_LOG_OFFSET
+        self.tasks.deactivate()
 
 
 class ClaimsEarly(Member):
@@ -359,6 +361,35 @@ class SkipsAborts(SoundController):
     class Memory(ReplayedMemory):
         def replay_transaction(self, kind: Kind, offset: int, in_snapshot: bool) -> None:
             super().replay_transaction(Kind.END if kind == Kind.ABORT else kind, offset, in_snapshot)
+
+
+# ---- periodic tasks
+class SchedulesNoTasks(SoundController):
+    """An activation schedules no periodic task: QRM-39."""
+
+    def claim(self, epoch: int) -> None:
+        super().claim(epoch)
+        activation = WriteEvent(self.activation_records, nobody)
+        self.queue[0] = lambda: self.run_write(activation)
+
+
+class KeepsItsTasks(SoundController):
+    """Who renounces has its periodic tasks still in the queue: QRM-40."""
+
+    def renounce(self) -> None:
+        deadlines, runs = dict(self.deferred.deadlines), dict(self.deferred.runs)
+        super().renounce()
+        self.deferred.deadlines, self.deferred.runs = deadlines, runs
+
+
+class RunsTasksOnce(SoundController):
+    """A periodic task that writes is not scheduled again: QRM-41."""
+
+    def run_task(self, run: Callable[[], periodic.Result]) -> None:
+        before = set(self.deferred.deadlines)
+        super().run_task(run)
+        for tag in ({*self.deferred.deadlines} - before) & {"writeNoOpRecord"}:
+            self.deferred.cancel_deferred(tag)
 
 
 # ---- as Kafka 4.3.0
@@ -462,6 +493,9 @@ FAULTS = {
         _of(ReadsLatest, "mixed", 2, STABLE_READS),
         _of(LooksAtWhatIsStable, "uniform", 1, ONCE),
         _of(SkipsAborts, "mixed", 26, SAME_MEMORY),
+        _of(SchedulesNoTasks, "mixed", 0, "QRM-39", of=idle),
+        _of(KeepsItsTasks, "mixed", 1, "QRM-40", of=idle),
+        _of(RunsTasksOnce, "mixed", 0, AT_REST, of=idle),
         _of(LoadsAsKafka, "mixed", 0, SAME_MEMORY),
         _of(TransactsAsKafka, "mixed", 0, SAME_MEMORY),
         _of(SplitsAsKafka, "mixed", 0, NO_FAULT),

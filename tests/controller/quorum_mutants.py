@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 
 from kafkaspec.contract.machine import Step
+from kafkaspec.impl.controller import periodic
 from kafkaspec.impl.controller import quorum as impl
 from kafkaspec.impl.controller.quorum_driver import Driver
 from kafkaspec.language import action, require
 from kafkaspec.models.controller import quorum as model
 from kafkaspec.models.controller.quorum import Controller, Kind, Offset
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.mutant import of_impl, of_model, of_spec
+from kafkaspec.mutants.mutant import driver_with, of_impl, of_model, of_spec
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     NO_EPOCH,
@@ -26,14 +27,127 @@ from kafkaspec.spec.common.metadata_log import (
 )
 from kafkaspec.spec.common.metadata_log import Kind as RecordKind
 from kafkaspec.spec.controller import quorum as spec
-from tests.controller.made import faulty_machine, maker
+from tests.controller.made import faulty_machine
 
-_of = partial(maker, Driver)
+
+def _of(make: type[impl.QuorumController]) -> Callable[[], Driver]:
+    """What makes a driver of a faulty controller."""
+    return driver_with(Driver, make=make)
 
 
 def _with(**classes: type) -> Callable[[], Driver]:
     """A controller of which some classes are faulty."""
     return _of(type("Faulty", (impl.QuorumController,), dict(classes)))
+
+
+# ---- periodic tasks
+class NeverActivatesTasks(impl.QuorumController):
+    def claim(self, epoch: int) -> None:
+        super().claim(epoch)
+        activation = impl.WriteEvent(self.activation_records, impl.nobody)
+        self.queue[0] = lambda: self.run_write(activation)
+
+
+class ActivatesTasksWithABootstrap(NeverActivatesTasks):
+    """By the first leader of a cluster alone."""
+
+    def append_batch(self, records: Sequence[Record]) -> int:
+        last = super().append_batch(records)
+        if records[-1].kind == RecordKind.END and not self.tasks.active:
+            self.tasks.activate()
+        return last
+
+
+class KeepsTasks(impl.QuorumController):
+    """Who renounces leaves them in the queue, as if they were those of a standby."""
+
+    def renounce(self) -> None:
+        deadlines, runs = dict(self.deferred.deadlines), dict(self.deferred.runs)
+        super().renounce()
+        self.deferred.deadlines, self.deferred.runs = deadlines, runs
+
+
+class RunsOnce(impl.DeferredEvents):
+    """A task that has run is not scheduled again."""
+
+    def run_earliest(self, now_ns: int) -> bool:
+        tag = self.earliest
+        ran = super().run_earliest(now_ns)
+        if ran and tag is not None:
+            self.cancel_deferred(tag)
+        return ran
+
+
+class LatestFirst(impl.DeferredEvents):
+    """Of those that are due."""
+
+    @property
+    def earliest(self) -> str | None:
+        due = [tag for tag, ns in self.deadlines.items() if ns <= self.now_ns]
+        return max(due, key=lambda tag: self.deadlines[tag], default=None)
+
+    now_ns = 0
+
+    def run_earliest(self, now_ns: int) -> bool:
+        self.now_ns = now_ns
+        return super().run_earliest(now_ns)
+
+
+class SharesDeadlines(impl.DeferredEvents):
+    """Two events may have one."""
+
+    def schedule_deferred(self, tag: str, deadline_ns: int, run: Callable[[], periodic.Result]) -> None:
+        super().schedule_deferred(tag, deadline_ns, run)
+        if tag in self.deadlines:
+            self.deadlines[tag] = deadline_ns
+
+
+class TasksDoNotWait(impl.QuorumController):
+    """A run without records is over at once."""
+
+    def run_task(self, run: Callable[[], periodic.Result]) -> None:
+        waiting = {offset: [*events] for offset, events in self.purgatory.pending.items()}
+        written = self.next_write_offset
+        super().run_task(run)
+        if self.is_active and self.next_write_offset == written:
+            self.purgatory.pending = waiting
+
+
+class TasksWriteAtomically(impl.QuorumController):
+    def run_task(self, run: Callable[[], periodic.Result]) -> None:
+        def whole() -> periodic.Result:
+            return replace(run(), is_atomic=True)
+
+        super().run_task(whole)
+
+
+class TasksStayThoughRefused(impl.QuorumController):
+    """Raft refuses what a task writes, and it leads on."""
+
+    def run_task(self, run: Callable[[], periodic.Result]) -> None:
+        give_up, self.renounce = self.renounce, impl.nothing  # type: ignore[method-assign]
+        super().run_task(run)
+        self.renounce = give_up  # type: ignore[method-assign]
+
+
+def _tasks(**periods_ns: int | None) -> Callable[[], Driver]:
+    """With other periods of tasks; None: without the task."""
+
+    class Other(impl.QuorumController):
+        def periodic_tasks(self, max_idle_interval_ns: int | None) -> Iterable[periodic.Task]:
+            for task in super().periodic_tasks(max_idle_interval_ns):
+                period = periods_ns.get(task.name, task.period_ns)
+                if period is not None:
+                    yield replace(task, period_ns=period)
+
+    return _of(Other)
+
+
+class AlwaysWritesNoOps(impl.QuorumController):
+    """Every half second if no interval is configured."""
+
+    def periodic_tasks(self, max_idle_interval_ns: int | None) -> Iterable[periodic.Task]:
+        return super().periodic_tasks(max_idle_interval_ns or 500 * impl.NS_IN_MS)
 
 
 # ---- reading and writing
@@ -615,6 +729,34 @@ class AnswersWithAnyRecord(model.StateMachine):
         s.next.asked[c] = {o for o in s.asked[c] if o > n}
 
 
+class TasksRunOn(model.Member):
+    """Whoever renounces leaves his tasks scheduled."""
+
+    @action("QRM-21", "QRM-22", "QRM-40", who="raft")
+    def renounce(s) -> None:
+        require(s.active)
+        s.next.active = False
+        s.next.waiting = set()
+        s.next.written = s.handed
+
+
+class TasksRunAtAStandby(model.Member):
+    @action("QRM-41", "QRM-10", who="controller")
+    def run_task(s) -> None:
+        require(not s.halted, s.known > 0, s.written < model.L)
+        s.next.written = s.written + 1
+        s.next.waiting = s.waiting | {s.written + 1}
+
+
+class TasksAreNotScheduled(model.Member):
+    @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", "QRM-39", who="controller")
+    def lead(s) -> None:
+        require(not s.active, not s.halted, s.handed < model.L)
+        s.next.active = True
+        s.next.handed = s.handed + 1
+        s.next.written = s.handed + 1
+
+
 class AbortsNothingAtAll(model.Member):
     @action("QRM-16", "QRM-17", "QRM-19", "QRM-10", who="controller")
     def lead(s) -> None:
@@ -706,6 +848,20 @@ MUTANTS = [
     of_impl("loaded past the last", "QRM-31", "the stable offset is one more", _of(LoadsPastTheLast)),
     of_impl("a snapshot with transactions", "QRM-31 QRM-25", "is loaded", _with(Memory=LoadsTransactions)),
     of_impl("loaded while active", "QRM-33", "and goes on", _of(LoadsWhileActive)),
+    of_impl("tasks stay asleep", "QRM-39", "though it is active", _of(NeverActivatesTasks)),
+    of_impl("tasks of a first leader", "QRM-39", "and of no later one", _of(ActivatesTasksWithABootstrap)),
+    of_impl("tasks stay", "QRM-40", "in the queue of who renounces", _of(KeepsTasks)),
+    of_impl("tasks run once", "QRM-41", "and are not scheduled again", _with(Queue=RunsOnce)),
+    of_impl("the latest task first", "QRM-41", "of those that are due", _with(Queue=LatestFirst)),
+    of_impl("tasks at one time", "QRM-41", "two have one deadline", _with(Queue=SharesDeadlines)),
+    of_impl("tasks wait for nothing", "QRM-41", "if they write nothing", _of(TasksDoNotWait)),
+    of_impl("tasks write one batch", "QRM-41", "whatever its size", _of(TasksWriteAtomically)),
+    of_impl("tasks are refused nothing", "QRM-41", "by a Raft that does not lead", _of(TasksStayThoughRefused)),
+    of_impl("fences late", "QRM-42", "once a session timeout", _tasks(maybeFenceStaleBroker=impl.SESSION_TIMEOUT_NS)),
+    of_impl("fences nobody", "QRM-42", "by a task", _tasks(maybeFenceStaleBroker=None)),
+    of_impl("expires every minute", "QRM-42", "delegation tokens", _tasks(expireDelegationTokens=impl.MINUTE_NS)),
+    of_impl("no-ops by default", "QRM-42", "without an interval", _of(AlwaysWritesNoOps)),
+    of_impl("no no-ops", "QRM-42", "though there is an interval", _tasks(writeNoOpRecord=None)),
     of_spec("answers what waits", "QRM-14 QRM-15", "a commit answers all", _wrong("commit", _answers_what_waits)),
     of_spec("memory is kept", "QRM-22", "when it renounces", _wrong("lose", _loses_no_memory)),
     of_model("claims early", "QRM-16", "before it has all of the log", lambda: ClaimsBeforeItHasAll),
@@ -714,6 +870,9 @@ MUTANTS = [
     of_model("never renounces", "QRM-21", "though another leads", lambda: NeverRenounces),
     of_model("asks for what is there", "QRM-14", "and is answered with it", lambda: AsksForWhatIsThere),
     of_model("any record is an answer", "QRM-14", "at the offset of a call", lambda: AnswersWithAnyRecord),
+    of_model("tasks run on", "QRM-40", "at whoever renounces", lambda: TasksRunOn),
+    of_model("tasks run at a standby", "QRM-41", "and write", lambda: TasksRunAtAStandby),
+    of_model("tasks are not scheduled", "QRM-39", "by an activation", lambda: TasksAreNotScheduled),
     of_model("nothing is aborted", "QRM-19", "by an activation", lambda: AbortsNothingAtAll),
 ]
 

@@ -16,7 +16,7 @@ from kafkaspec.lockstep.walk import state_machine
 from kafkaspec.spec.common.metadata_log import MIN_ISR
 from kafkaspec.spec.controller import configurations as spec
 from kafkaspec.spec.controller.configurations import CORDONED, UNCLEAN, UNSUPPORTED
-from tests.controller.made import Beside
+from tests.layers import Comparison
 
 TOPIC, CLUSTER, BROKER = ("TOPIC", "t"), ("BROKER", ""), ("BROKER", "1")
 OK = ["NONE", None]
@@ -34,12 +34,13 @@ def switched(level: int) -> list[Any]:
     return ["FEATURE_LEVEL_RECORD", None, "eligible.leader.replicas.version", str(level)]
 
 
-class Controller(Beside):
+class Controller(Comparison):
     """Controller 0."""
 
-    machine = spec.machine
-    driver_type = Driver
     state: spec.Configurations
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__(spec.machine, Driver(), config)
 
     def alter(self, *resources: tuple[tuple[str, str], Any], **flags: bool) -> Any:
         changed = [[[*r], [[*change] for change in changes]] for r, changes in resources]

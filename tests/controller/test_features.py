@@ -21,7 +21,7 @@ from kafkaspec.spec.common.metadata_log import ELR
 from kafkaspec.spec.controller import features as spec
 from kafkaspec.spec.controller.features import GROUP, KRAFT, METADATA, NEEDED, NEEDY, SHARE, TESTED, TRANSACTION
 from tests.controller.features_mutants import MUTANTS
-from tests.controller.made import Beside
+from tests.layers import Comparison
 
 DEFAULT = [[*s] for s in spec.by_default(False)]
 WIDE = [[METADATA, 0, 40], *([f, 0, 9] for f in spec.HIGHEST)]
@@ -29,12 +29,13 @@ LOWER = "SAFE_DOWNGRADE"
 UNSAFE = "UNSAFE_DOWNGRADE"
 
 
-class Controller(Beside):
+class Controller(Comparison):
     """Controller 0."""
 
-    machine = spec.machine
-    driver_type = Driver
     state: spec.Features
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__(spec.machine, Driver(), config)
 
     def update(self, *updates: tuple[str, int, str | None], only: bool = False, replayed: bool = True) -> Any:
         return self(

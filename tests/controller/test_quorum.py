@@ -15,9 +15,10 @@ from kafkaspec.contract.codec import encode
 from kafkaspec.contract.machine import Outside
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.explore.engine import explore
+from kafkaspec.impl.controller import periodic
 from kafkaspec.impl.controller.quorum_driver import Driver
 from kafkaspec.judge.check import check
-from kafkaspec.language import load
+from kafkaspec.language import action, load, require
 from kafkaspec.lockstep.exhaustive import check_refinement
 from kafkaspec.lockstep.walk import Pair
 from kafkaspec.models.controller import quorum as model
@@ -292,6 +293,132 @@ def test_a_deadline_is_of_the_queue() -> None:
     assert both.late(records=[put(2)]) == [told(1, Outcome.TIMEOUT)]
     assert both.state == replace(before, calls=2)
     assert standby().late(records=[]) == [told(0, Outcome.TIMEOUT)]
+
+
+# ---- periodic tasks
+
+ALWAYS = ("expireDelegationTokens", "electUnclean", "generatePeriodicPerformanceMessage", "maybeFenceStaleBroker")
+IN_5_MINUTES = 300 * 10**9
+
+
+def due(both: Both) -> dict[str, int]:
+    """Tasks, and when they are run next, in ns."""
+    return {t.name: t.deadline_ns for t in both.state.scheduled}
+
+
+@pytest.mark.clause("QRM-42")
+def test_a_controller_has_the_tasks_of_kafka() -> None:
+    assert due(active()) == {
+        "expireDelegationTokens": IN_5_MINUTES,
+        "electUnclean": IN_5_MINUTES + 1,
+        "generatePeriodicPerformanceMessage": 60 * 10**9,
+        "maybeFenceStaleBroker": 1_125_000_000,
+    }
+    assert due(active(max_idle_interval_ms=500)).keys() - {*ALWAYS} == {"writeNoOpRecord"}
+
+
+@pytest.mark.clause("QRM-42")
+def test_tasks_that_are_the_rules_of_others_write_nothing() -> None:
+    both = active()
+    before = both.state
+    assert both.advance(ms=301_000) == []
+    assert replace(both.state, now=0, scheduled=before.scheduled) == before
+
+
+@pytest.mark.clause("QRM-39")
+def test_tasks_are_scheduled_by_an_activation() -> None:
+    """Whether or not it writes; a period from then on."""
+    both = standby()
+    both.advance(ms=1000)
+    assert due(both) == {}
+    assert both.lead(epoch=1) == []
+    assert due(both)["maybeFenceStaleBroker"] == 2_125_000_000
+    other = Both()
+    other.lead(epoch=1)
+    assert due(other).keys() == {*ALWAYS}
+
+
+@pytest.mark.clause("QRM-39")
+def test_an_activation_that_fails_schedules_nothing() -> None:
+    both = Both()
+    both.lead(epoch=1, refused=True)
+    assert (both.state.active, due(both)) == (False, {})
+    both = Both(max_records_per_batch=3)  # and of the bootstrap's three records Raft is handed an empty batch
+    both.lead(epoch=1)
+    assert (both.state.active, due(both), both.state.faults) == (False, {}, 1)
+
+
+@pytest.mark.clause("QRM-40")
+def test_who_renounces_runs_no_task() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.lose(epoch=2)
+    assert due(both) == {}
+    before = both.state
+    assert both.advance(ms=1000) == []
+    assert both.state == replace(before, now=10**9)
+    both.lead(epoch=3)
+    assert due(both)["writeNoOpRecord"] == 1_500_000_000
+
+
+@pytest.mark.clause("QRM-24", "QRM-39")
+def test_who_leads_again_leaves_its_tasks_as_they_are() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.advance(ms=100)
+    before = due(both)
+    both.lead_again(epoch=2)
+    assert due(both) == before
+
+
+@pytest.mark.clause("QRM-41")
+def test_a_task_writes_as_a_call_does_and_nobody_is_told() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.set(put(1))
+    assert both.advance(ms=500) == []
+    assert due(both)["writeNoOpRecord"] == 10**9
+    assert [(w.offset, w.call) for w in both.state.purgatory] == [(4, 0), (5, ACTIVATION)]
+    assert both.state.sent[-1].records == (NO_OP,)
+    assert both.commit(count=2) == [done(0)]
+    assert both.offsets == (5, 5, 6)
+
+
+@pytest.mark.clause("QRM-41", "QRM-12")
+def test_a_task_that_writes_nothing_waits_too() -> None:
+    """The earliest is run first, and the others wait for what it wrote."""
+    both = active(max_idle_interval_ms=500)
+    both.advance(ms=1200)
+    assert [(w.offset, w.call) for w in both.state.purgatory] == [(4, ACTIVATION), (4, ACTIVATION)]
+    both = active(max_idle_interval_ms=1200)
+    both.advance(ms=1200)
+    assert [w.offset for w in both.state.purgatory] == [4]
+
+
+@pytest.mark.clause("QRM-41", "QRM-36", "QRM-40")
+def test_a_task_fails_over_where_a_call_would() -> None:
+    both = active(max_idle_interval_ms=500)
+    both.set(put(1))
+    assert both.advance(ms=500, refused=True) == [told(0, Outcome.NOT_CONTROLLER)]
+    assert (both.state.active, due(both), both.state.faults) == (False, {}, 0)
+    both = Both(max_idle_interval_ms=500, bootstrap_level=NO_TRANSACTIONS, max_records_per_batch=1)
+    both.lead(epoch=1)
+    assert both.state.active
+    both.advance(ms=500)
+    assert (both.state.active, both.state.faults) == (False, 1)
+
+
+@pytest.mark.clause("QRM-23")
+def test_a_task_that_throws_is_a_fault_and_is_run_again_in_5_minutes() -> None:
+    """PER-9."""
+
+    def fails() -> periodic.Result:
+        raise ValueError
+
+    driver = Driver()
+    driver.reset({})
+    driver.lead(epoch=1, queued=[], refused=False)
+    driver.subject.tasks.register_task(periodic.Task("fails", fails, 10**6))
+    driver.advance(ms=1, refused=False)
+    assert (driver.subject.is_active, driver.subject.faults) == (True, 1)
+    assert driver.subject.deferred.deadlines["fails"] == 10**6 + IN_5_MINUTES
 
 
 # ---- what is committed
@@ -605,6 +732,112 @@ def test_a_transaction_that_is_cut_breaks_what_kafka_promises(claim: str) -> Non
     assert len(e.trace.steps) - 1 == 7
 
 
+class NobodyCrashes(model.Quorum):
+    @action("QRM-27", "QRM-21", who="machine")
+    def crash(s, c: model.Controller) -> None:
+        require(s.known[c] > 0, s.claim[c] > 0, s.known[c] > s.high)
+        s.next.known[c] = 0
+
+
+class HearsAllBeforeItGivesUp(model.Quorum):
+    """No message of a commit is lost on the way to who wrote it."""
+
+    @action("QRM-21", who="controller")
+    def fail(s, c: model.Controller) -> None:
+        require(s.claim[c] > 0, s.known[c] == s.high)
+        s.give_up(c)
+        if s.leader == c:
+            s.next.leader = None
+
+    @action("QRM-27", "QRM-21", who="machine")
+    def crash(s, c: model.Controller) -> None:
+        require(s.known[c] > 0 or s.claim[c] > 0, c not in s.halted)
+        require(s.claim[c] == 0 or s.known[c] == s.high)
+        s.next.claim[c] = 0
+        s.next.active = s.active - {c}
+        s.next.waiting[c] = set()
+        s.next.memory[c] = s.memory[c][:0]
+        s.next.known[c] = 0
+        s.next.stable[c] = 0
+        s.next.open[c] = None
+        s.next.begun[c] = None
+        if s.leader == c:
+            s.next.leader = None
+
+
+class TransactionsAreCommittedWhole(model.Quorum):
+    """Of a log that ends in a transaction nothing is committed: no failover comes within one."""
+
+    @action("QRM-3", who="raft", fair="weak")
+    def commit(s) -> None:
+        require(s.leader is not None, s.high < len(s.log), not s.log[s.high].within)
+        s.next.high = s.high + 1
+
+
+@pytest.mark.parametrize(
+    ("without", "witness"),
+    [
+        (NobodyCrashes, "a_leader_has_crashed_that_had_answered"),
+        (HearsAllBeforeItGivesUp, "a_commit_is_not_heard"),
+        (TransactionsAreCommittedWhole, "a_failover_comes_within_a_transaction"),
+    ],
+    ids=["crashes", "lost messages", "an open transaction at a failover"],
+)
+def test_the_pinned_sizes_have_what_can_go_wrong(without: type[model.Quorum], witness: str) -> None:
+    """Each of them is seen: without it, the pinned exploration is not what it was."""
+    pinned = [e for e in model.MODELS if e.name == "Quorum"]
+    assert [e.sizes["Controller"] for e in pinned] == [2, 3]
+    e = explore(load(without), pinned[0].sizes, threads=1, deadlock=True, liveness=False)
+    assert e.outcome == "complete"
+    assert e.witnesses[witness] is None
+
+
+class HearsOfNoLaterLeader(model.Quorum):
+    """Whoever was deposed is perhaps never told so."""
+
+    @action("QRM-21", "QRM-22", who="controller", per=("c",))
+    def renounce(s, c: model.Controller) -> None:
+        require(s.claim[c] > 0, s.claim[c] != s.epoch)
+        s.give_up(c)
+
+
+class CommitsNotForEver(model.Quorum):
+    """Raft may stop."""
+
+    @action("QRM-3", who="raft")
+    def commit(s) -> None:
+        require(s.leader is not None, s.high < len(s.log))
+        s.next.high = s.high + 1
+
+
+class LeavesTransactionsOpen(model.Quorum):
+    """Nobody has to end one."""
+
+    @action("QRM-25", who="controller")
+    def end(s, c: model.Controller, o: model.Offset) -> None:
+        require(c in s.active, s.open[c] is not None)
+        s.put(c, o, model.Kind.END, False)
+        s.next.open[c] = None
+
+
+@pytest.mark.clause("QRM-32")
+@pytest.mark.parametrize("fault", [HearsOfNoLaterLeader, CommitsNotForEver, LeavesTransactionsOpen])
+def test_without_each_fairness_a_write_may_never_be_answered(fault: type[model.Quorum]) -> None:
+    """What the claim of liveness asks of Raft and of the controllers; safety is as it was."""
+    e = explore(load(fault), {"Controller": 2, "L": 2, "E": 2, **model.COMMITTED}, threads=1, deadlock=True)
+    assert e.outcome == "liveness"
+    assert e.trace is not None
+    assert e.trace.claim.startswith("every_write_is_answered(")
+
+
+@pytest.mark.deep
+def test_every_write_of_three_controllers_is_answered() -> None:
+    """All states, as the claim of liveness wants them; MODELS has them up to symmetry."""
+    e = explore(load(model.Quorum), {"Controller": 3, "L": 3, "E": 2, **model.COMMITTED}, threads=2, deadlock=True)
+    assert e.outcome == "complete"
+    assert None not in e.witnesses.values()
+
+
 @a_row_of_verify
 @pytest.mark.parametrize("expected", model.MODELS, ids=lambda m: m.name)
 def test_models(expected: Expectation) -> None:
@@ -681,3 +914,20 @@ def _writes_elsewhere(lines: list[dict[str, Any]]) -> None:
 def test_an_altered_recording_is_rejected(change: Callable[[list[dict[str, Any]]], None], tmp_path: Path) -> None:
     assert check(machine, altered(lambda lines: None, tmp_path / "same.ndjson")).verdict == "accepted"
     assert check(machine, altered(change, tmp_path / "altered.ndjson")).verdict == "rejected"
+
+
+def test_the_answer_that_ends_qrm_d1_is_of_the_memory_before_it(tmp_path: Path) -> None:
+    """Kafka 4.3.0 lost a committed record; a write that waited in the queue saw that, and then set the same again."""
+    file = tmp_path / "told.history"
+    file.write_text(
+        "init\n"
+        'loadSnapshot offset=0 epoch=0 records=[["version","",30]]\n'
+        'replicate epoch=0 batches=[[["set","",0]]]\n'
+        "lead epoch=1 queued=[] refused=false -> []\n"
+        "lose epoch=2 known=true -> []\n"
+        'lead epoch=3 queued=[{"key":"","records":[["set","",0]]}] refused=false -> []\n'
+        'commit count=1 -> [{"call":0,"outcome":"done","value":-1}]\n'
+    )
+    assert check(machine, file).verdict == "accepted"
+    file.write_text(file.read_text().replace('"value":-1', '"value":1'))
+    assert check(machine, file).verdict == "rejected"

@@ -17,7 +17,7 @@ from kafkaspec.impl.controller.quorum_parts import batches
 from kafkaspec.impl.controller.quorum_parts.clients import MOST_NAMES, Writer
 from kafkaspec.impl.controller.quorum_parts.log import DurableLog
 from kafkaspec.impl.controller.quorum_parts.node import QuorumState, decoded
-from kafkaspec.impl.controller.quorum_simulation import CHANGING, FIVE_VOTERS, LOG, NO_FAULT, SCENARIO
+from kafkaspec.impl.controller.quorum_simulation import CHANGING, FIVE_VOTERS, IDLE, LOG, NO_FAULT, SCENARIO
 from kafkaspec.impl.controller.raft import Position
 from kafkaspec.impl.storage.replication_simulation import AT_REST
 from kafkaspec.simulate import RandomChoices, Run, run
@@ -75,8 +75,17 @@ def test_those_survive_whose_voters_change() -> None:
     assert min(survive(range(6), CHANGING).values()) > 0
 
 
+@pytest.mark.clause("QRM-39", "QRM-40", "QRM-41")
+def test_those_survive_that_write_by_themselves() -> None:
+    """And their logs go on when nobody asks for anything."""
+    happened = survive(range(6), IDLE)
+    assert happened["logs that go on"] == 6
+    assert happened["periodic tasks"] > 100
+    assert min(happened.values()) > 0
+
+
 @pytest.mark.deep
-@pytest.mark.parametrize("scenario", [SCENARIO, FIVE_VOTERS, CHANGING], ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", [SCENARIO, FIVE_VOTERS, CHANGING, IDLE], ids=lambda s: s.name)
 def test_the_sound_ones_survive_many_seeds(scenario: Scenario) -> None:
     survive(range(6, 400), scenario)
 
@@ -87,7 +96,8 @@ def test_a_fault_is_found(fault: Fault) -> None:
     r = run(fault.scenario, RandomChoices(fault.scenario, fault.first, fault.schedule))
     assert r.violation is not None
     assert r.violation.rule == fault.rule
-    sound = next(s for s in (SCENARIO, FIVE_VOTERS, CHANGING) if s.workload.keys() == fault.scenario.workload.keys())
+    (watch,) = fault.scenario.monitors()
+    sound = next(s for s in (SCENARIO, FIVE_VOTERS, CHANGING, IDLE) if type(s.monitors()[0]) is type(watch))
     if fault.scenario.nodes == sound.nodes:
         assert of(fault.first, fault.schedule, sound).violation is None
 

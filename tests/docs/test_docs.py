@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -134,6 +135,26 @@ def test_the_readme_names_targets_of_make_and_pages_that_there_are() -> None:
     assert [x for x in links if not (ROOT / x).exists()] == []
     missing = [s.name for s in subsystems().values() if f"docs/{s.area}/{s.name}.md" not in links]
     assert missing == [], "subsystems that the README does not name"
+
+
+def test_every_class_that_is_judged_has_its_campaign_once(generate: ModuleType) -> None:
+    """Its figures are data, and typed in no page; the known deviations that it met are its subsystem's."""
+    listed = (ROOT / "targets" / "kafka" / "kafka-4.3" / "src" / "main" / "resources" / "target.properties").read_text(
+        "utf-8"
+    )
+    made = tomllib.loads(generate.CAMPAIGNS.read_text("utf-8"))
+    assert sorted(made) == sorted(re.findall(r"^subsystem\.(\w+)=", listed, re.MULTILINE))
+    texts = {page.stem: page.read_text("utf-8") for page in PAGES}
+    calls = re.findall(
+        r"^\| 4\.3\.0 \| ([\d,]+) in ", texts.pop("kafka-releases"), re.MULTILINE
+    )  # beside other releases
+    assert set(calls) <= {f"{campaign['calls']:,}" for campaign in made.values()}
+    for name, campaign in made.items():
+        typed = [page for page, text in texts.items() if f"{campaign['calls']:,}" in text]
+        assert typed == [], f"{name}: <!-- generated:campaigns {name} --> says it"
+        assert set(campaign["deviations"]) <= {d.id for d in subsystems()[name].spec.machine.deviations}
+        assert f"{campaign['calls']:,}" in generate.campaigns(name)
+        assert f"{campaign['calls']:,}" in generate.campaigns()
 
 
 # ---- pages and directives --------------------------------------------------------------------------------------------
@@ -277,6 +298,7 @@ SHOWN = {
     "kills": ("storage/leader_epochs.html", "KAFKA-7415"),
     "deviation": ("deviations/TML-D1.html", "HistoricalIterator"),
     "deviations": ("deviations/index.html", 'href="TML-D1.html"'),
+    "campaigns": ("targets/kafka.html", "1,020,795"),
     "protocol": ("protocol/leader_epochs.html", "<code>endOffsetFor</code>"),
     "fields": ("json.html", "<th>field</th>"),
     "output": ("engines/prove.html", "proved for every size"),

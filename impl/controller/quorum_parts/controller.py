@@ -25,8 +25,16 @@ Reading = Callable[[int, int], Sequence[Batch]]
 class SoundController(QuorumController):
     """One controller. `reading` gives what is committed once more."""
 
-    def __init__(self, raft: Raft, max_records_per_batch: int, bootstrap: Sequence[Record], reading: Reading) -> None:
-        super().__init__(raft, max_records_per_batch, bootstrap)
+    def __init__(
+        self,
+        raft: Raft,
+        max_records_per_batch: int,
+        bootstrap: Sequence[Record],
+        reading: Reading,
+        clock: Callable[[], int] = lambda: 0,
+        max_idle_interval_ns: int | None = None,
+    ) -> None:
+        super().__init__(raft, max_records_per_batch, bootstrap, clock, max_idle_interval_ns)
         self.reading = reading
         self.committed_start = NO_LOG_OFFSET
         """of the transaction that is open in what is committed"""

@@ -73,6 +73,9 @@ class Config(NamedTuple):
     bootstrap: tuple[Record, ...]
     max_records_per_batch: int
     log: LogConfig
+    max_idle_ms: int | None = None
+    """how often the active controller writes a no-op record; if it does not, no time is given to its other tasks,
+    which find nothing to do"""
 
 
 class QuorumState(NamedTuple):
@@ -168,8 +171,10 @@ class ControllerNode:
         self.replica = self.replica_class(self.local, config.voters, dynamic=True)
         self.replica.resume(self.log, self.saved)
         self.raft = RaftClient(self.replica, self.log)
-        more = config.max_records_per_batch, config.bootstrap
-        self.controller = self.controller_class(self.raft, *more, self.committed)
+        idle_ms = config.max_idle_ms
+        more = config.max_records_per_batch, config.bootstrap, self.committed, self.clock_ns
+        idle_ns = None if idle_ms is None else idle_ms * quorum.NS_IN_MS
+        self.controller = self.controller_class(self.raft, *more, idle_ns)
         self.key: tuple[str, int, int | None] | None = None
         self.correlation = self.rounds = self.life = 0
         self.in_flight = -1
@@ -185,6 +190,8 @@ class ControllerNode:
         """a follower's leader does not answer"""
         self.is_awake = False
         """the queue is about to be run"""
+        self.next_task_ms: int | None = None
+        """when it is woken for a periodic task"""
         self.effects: list[Effect] = []
         self.is_whole = False
         """no step was left in its middle"""
@@ -210,6 +217,7 @@ class ControllerNode:
             "fetch": self.fetch,
             "begin": self.begin_epoch,
             "queue": self.run_queue,
+            "tasks": self.run_tasks,
             "clean": self.clean,
         }
 
@@ -236,6 +244,8 @@ class ControllerNode:
         if self.controller.queue and not self.is_awake:
             self.is_awake = True
             self.set_timer("queue", 1)
+        if self.config.max_idle_ms is not None:
+            self.wait_for_tasks()
         self.is_whole = True
         return self.effects
 
@@ -560,6 +570,22 @@ class ControllerNode:
     def _snapshot_came(self, at: Position) -> None:
         c = self.controller
         c.append_event(partial(c.load_snapshot, *at, self.loaded(at).records))
+
+    def clock_ns(self) -> int:
+        return self.clock() * quorum.NS_IN_MS
+
+    def wait_for_tasks(self) -> None:
+        """The queue is woken when the earliest of its deferred events is due."""
+        earliest = self.controller.deferred.earliest
+        at_ms = None if earliest is None else -(-self.controller.deferred.deadlines[earliest] // quorum.NS_IN_MS)
+        if at_ms != self.next_task_ms:
+            self.next_task_ms = at_ms
+            if at_ms is not None:
+                self.set_timer("tasks", max(1, at_ms - self.clock()))
+
+    def run_tasks(self) -> None:
+        self.next_task_ms = None
+        self.run_queue()
 
     def run_queue(self) -> None:
         self.is_awake = False

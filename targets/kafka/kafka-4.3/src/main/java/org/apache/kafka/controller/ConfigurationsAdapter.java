@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.AbstractMap.SimpleImmutableEntry;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,7 +13,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import kafkaspec.target.Adapter;
-import kafkaspec.target.Fields;
+import kafkaspec.target.PrivateField;
 import org.apache.kafka.clients.admin.AlterConfigOp.OpType;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.FeatureUpdate;
@@ -72,13 +71,15 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
                 new ConfigSynonym("log.retention.hours", ConfigSynonym.HOURS_TO_MILLISECONDS))));
     }
 
-    /** All keys that were ever configured in this history. */
-    private final Map<ConfigResource, Set<String>> seen = new HashMap<>();
+    /** All resources, keys and brokers that were ever configured in this history. */
+    private final Set<ConfigResource> seen = new HashSet<>();
+    private final Set<String> seenKeys = new TreeSet<>();
     private final Set<Integer> seenBrokers = new TreeSet<>();
 
     @Override
     public void init(JsonNode args) throws Exception {
         seen.clear();
+        seenKeys.clear();
         seenBrokers.clear();
         checked = null;
         policed = null;
@@ -106,7 +107,7 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
             .setAlterConfigPolicy(Optional.of(this))
             .setSupportedConfigChecker((type, name) -> !name.equals("removed.config"))
             .build();
-        data = Fields.of(manager, ConfigurationControlManager.class, "configData");
+        data = PrivateField.of(ConfigurationControlManager.class, "configData").read(manager);
         know(args.path("metadataVersion").asInt(30));
     }
 
@@ -133,7 +134,7 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
                 return updateFeatures(a);
             case "replay": {
                 ConfigResource r = resource(a.get("resource"));
-                manager.replay(new ConfigRecord().setResourceType(r.type().id()).setResourceName(r.name())
+                replay(new ConfigRecord().setResourceType(r.type().id()).setResourceName(r.name())
                     .setName(a.get("key").textValue()).setValue(a.get("value").textValue()));
                 return null;
             }
@@ -163,6 +164,14 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
             default:
                 return RegistryCalls.apply(registry, op, a);
         }
+    }
+
+    private void replay(ConfigRecord record) {
+        ConfigResource r = new ConfigResource(ConfigResource.Type.forId(record.resourceType()), record.resourceName());
+        seen.add(r);
+        seenKeys.add(record.name());
+        manager.replay(record);
+        seenBrokers.addAll(manager.brokersWithConfigs());
     }
 
     private Object incremental(JsonNode a) {
@@ -280,7 +289,7 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
         if (a.get("replayed").booleanValue()) {
             for (ApiMessageAndVersion record : result.records()) {
                 if (record.message() instanceof ConfigRecord c) {
-                    manager.replay(c);
+                    replay(c);
                 } else if (record.message() instanceof FeatureLevelRecord f) {
                     features.replay(f);
                 }
@@ -295,8 +304,6 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
 
     @Override
     public Object observe() {
-        data.forEach((r, configs) -> seen.computeIfAbsent(r, any -> new TreeSet<>()).addAll(configs.keySet()));
-        seenBrokers.addAll(manager.brokersWithConfigs());
         Map<String, Object> out = RegistryCalls.shown(registry, this::view);
         out.put("checked", checked);
         out.put("policed", policed);
@@ -307,21 +314,8 @@ public final class ConfigurationsAdapter implements Adapter, ConfigurationValida
     /** What there is at an epoch, looked up: a listing of an epoch may lack some of it (TML-D3). */
     private Object view(long epoch) {
         Map<String, Object> found = new TreeMap<>();
-        for (Map.Entry<ConfigResource, Set<String>> known : seen.entrySet()) {
-            ConfigResource r = known.getKey();
-            TimelineHashMap<String, String> configs = data.get(r, epoch);
-            if (configs == null) {
-                continue;
-            }
-            Map<String, String> own = new TreeMap<>();
-            for (String key : known.getValue()) {
-                String value = configs.get(key, epoch);
-                if (value != null) {
-                    own.put(key, value);
-                }
-            }
-            found.put(r.type().name() + "\0" + r.name(), List.of(shown(r), own));
-        }
+        RegistryCalls.lookedUp(data, seen, epoch).forEach((r, configs) -> found.put(r.type().name() + "\0" + r.name(),
+            List.of(shown(r), RegistryCalls.lookedUp(configs, seenKeys, epoch))));
         Set<Integer> brokers = new TreeSet<>();
         for (Integer id : seenBrokers) {
             if (manager.brokersWithConfigs().contains(id, epoch)) {

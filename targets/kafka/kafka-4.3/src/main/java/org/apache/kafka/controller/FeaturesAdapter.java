@@ -8,9 +8,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import kafkaspec.target.Adapter;
-import kafkaspec.target.Fields;
+import kafkaspec.target.PrivateField;
 import org.apache.kafka.clients.admin.FeatureUpdate;
 import org.apache.kafka.common.errors.InvalidUpdateVersionException;
 import org.apache.kafka.common.metadata.FeatureLevelRecord;
@@ -36,6 +38,8 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
     private TimelineHashMap<String, Short> finalized;
     private TimelineObject<Optional<MetadataVersion>> version;
     private KRaftVersion kraft;
+    /** All features that were ever finalized in this history. */
+    private final Set<String> seen = new TreeSet<>();
     private String refusal;
     private List<Object> told;
 
@@ -43,6 +47,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
     public void init(JsonNode args) throws Exception {
         brokers.clear();
         controllers.clear();
+        seen.clear();
         refusal = null;
         told = null;
         kraft = KRaftVersion.fromFeatureLevel((short) args.path("kraftVersion").asInt(0));
@@ -61,8 +66,8 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
             .setClusterFeatureSupportDescriber(this)
             .setKRaftVersionAccessor(this)
             .build();
-        finalized = Fields.of(manager, FeatureControlManager.class, "finalizedVersions");
-        version = Fields.of(manager, FeatureControlManager.class, "metadataVersion");
+        finalized = PrivateField.of(FeatureControlManager.class, "finalizedVersions").read(manager);
+        version = PrivateField.of(FeatureControlManager.class, "metadataVersion").read(manager);
         JsonNode first = args.get("metadataVersion");
         if (first == null || !first.isNull()) {
             know(first == null ? MetadataVersion.LATEST_PRODUCTION.featureLevel() : first.shortValue());
@@ -72,7 +77,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
     /** The record of that metadata.version; one that is not supported is a fault, and changes nothing. */
     private void know(short level) {
         try {
-            manager.replay(record(MetadataVersion.FEATURE_NAME, level));
+            replay(record(MetadataVersion.FEATURE_NAME, level));
         } catch (RuntimeException e) {
             if (manager.metadataVersion().isPresent()) {
                 throw new AdapterFailure("a record that was refused has changed something", e);
@@ -82,6 +87,11 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
 
     private static FeatureLevelRecord record(String name, short level) {
         return new FeatureLevelRecord().setName(name).setFeatureLevel(level);
+    }
+
+    private void replay(FeatureLevelRecord record) {
+        seen.add(record.name());
+        manager.replay(record);
     }
 
     private static Map<String, VersionRange> ranges(JsonNode supported) {
@@ -98,7 +108,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
             case "updateFeatures":
                 return update(a);
             case "replay":
-                manager.replay(record(a.get("name").textValue(), a.get("level").shortValue()));
+                replay(record(a.get("name").textValue(), a.get("level").shortValue()));
                 return null;
             case "finalizedFeatures": {
                 long epoch = a.get("epoch").longValue();
@@ -178,7 +188,7 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
         if (a.get("replayed").booleanValue()) {
             for (ApiMessageAndVersion record : result.records()) {
                 if (record.message() instanceof FeatureLevelRecord level) {
-                    manager.replay(level);
+                    replay(level);
                 }
             }
         }
@@ -199,9 +209,9 @@ public final class FeaturesAdapter implements Adapter, ClusterFeatureSupportDesc
         return out;
     }
 
+    /** What there is at an epoch, looked up: a listing of an epoch may lack some of it (TML-D3). */
     private Object levels(long epoch) {
-        Map<String, Short> others = new TreeMap<>();
-        finalized.entrySet(epoch).forEach(e -> others.put(e.getKey(), e.getValue()));
+        Map<String, Short> others = RegistryCalls.lookedUp(finalized, seen, epoch);
         if (others.size() != finalized.size(epoch)) {
             others.put("size", (short) finalized.size(epoch));
         }

@@ -3,12 +3,12 @@ package org.apache.kafka.controller;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
+import java.util.Set;
+import java.util.TreeSet;
 import kafkaspec.target.Adapter;
 import org.apache.kafka.common.message.LeaderChangeMessage;
 import org.apache.kafka.common.metadata.AbortTransactionRecord;
@@ -40,11 +40,14 @@ public final class OffsetControlAdapter implements Adapter {
     private MockTime time;
     private SnapshotRegistry registry;
     private TimelineHashMap<String, Long> data;
+    /** All keys that were ever set in this history. */
+    private final Set<String> seen = new TreeSet<>();
     private QuorumControllerMetrics metrics;
     private OffsetControlManager manager;
 
     @Override
     public void init(JsonNode args) {
+        seen.clear();
         time = new MockTime(0, BEGIN_MS, 0);
         registry = new SnapshotRegistry(new LogContext());
         data = new TimelineHashMap<>(registry, 4);
@@ -96,7 +99,7 @@ public final class OffsetControlAdapter implements Adapter {
                 manager.beginLoadSnapshot(new OffsetAndEpoch(a.get("offset").asLong(), a.get("epoch").asInt()));
                 return null;
             case "loadSnapshotData":
-                data.put(a.get("key").asText(), a.get("value").asLong());
+                put(a.get("key").asText(), a.get("value").asLong());
                 return null;
             case "replayInSnapshot":
                 replay(a.get("kind").asText(), manager.currentSnapshotId().offset());
@@ -137,8 +140,13 @@ public final class OffsetControlAdapter implements Adapter {
             case "begin" -> manager.replay(new BeginTransactionRecord(), offset);
             case "end" -> manager.replay(new EndTransactionRecord(), offset);
             case "abort" -> manager.replay(new AbortTransactionRecord(), offset);
-            default -> data.put(record, offset);
+            default -> put(record, offset);
         }
+    }
+
+    private void put(String key, long offset) {
+        seen.add(key);
+        data.put(key, offset);
     }
 
     /** A batch of so many records; one of raft's own has none. What they say is replayed already, or not at all. */
@@ -164,27 +172,17 @@ public final class OffsetControlAdapter implements Adapter {
         state.put("lastStableOffset", manager.lastStableOffset());
         state.put("transactionStartOffset", manager.transactionStartOffset());
         state.put("currentSnapshotName", manager.currentSnapshotName());
-        List<Long> epochs = registry.epochsList();
-        state.put("snapshotEpochs", epochs);
-        state.put("data", shown(data.entrySet().iterator()));
+        state.put("snapshotEpochs", registry.epochsList());
+        state.put("data", data(RegistryCalls.NOW));
         state.put("metricActive", metrics.active());
         state.put("metricLastApplied", metrics.lastAppliedRecordOffset());
         state.put("metricLastCommitted", metrics.lastCommittedRecordOffset());
         state.put("metricLastAppliedTimestamp", metrics.lastAppliedRecordTimestamp());
-        Map<String, Object> at = new LinkedHashMap<>();
-        for (long epoch : epochs) {
-            at.put(Long.toString(epoch), shown(data.entrySet(epoch).iterator()));
-        }
-        state.put("at", at);
+        state.put("at", RegistryCalls.past(registry, this::data));
         return state;
     }
 
-    private static Map<String, Long> shown(Iterator<Map.Entry<String, Long>> entries) {
-        Map<String, Long> out = new TreeMap<>();
-        while (entries.hasNext()) {
-            Map.Entry<String, Long> entry = entries.next();
-            out.put(entry.getKey(), entry.getValue());
-        }
-        return out;
+    private Map<String, Long> data(long epoch) {
+        return RegistryCalls.lookedUp(data, seen, epoch);
     }
 }

@@ -1,7 +1,6 @@
 package org.apache.kafka.controller;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,6 +9,7 @@ import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.PrivateField;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.ProducerIdsRecord;
 import org.apache.kafka.common.metadata.RegisterBrokerRecord;
@@ -32,8 +32,6 @@ import org.apache.kafka.timeline.TimelineObject;
  * {@link ProducerIdsDelta} and {@link ProducerIdsImage}.
  */
 public final class ProducerIdsAdapter implements Adapter {
-    private static final long NOW = SnapshotRegistry.LATEST_EPOCH;
-
     private SnapshotRegistry registry;
     private ClusterControlManager cluster;
     private ProducerIdControlManager manager;
@@ -45,7 +43,6 @@ public final class ProducerIdsAdapter implements Adapter {
     private long offset;
 
     @Override
-    @SuppressWarnings("unchecked")
     public void init(JsonNode args) throws Exception {
         registry = new SnapshotRegistry(new LogContext());
         FeatureControlManager features = new FeatureControlManager.Builder().setSnapshotRegistry(registry)
@@ -55,20 +52,14 @@ public final class ProducerIdsAdapter implements Adapter {
             .setBrokerShutdownHandler((brokerId, isCleanShutdown, records) -> { }).build();
         manager = new ProducerIdControlManager.Builder().setSnapshotRegistry(registry).setClusterControlManager(cluster)
             .build();
-        next = (TimelineObject<ProducerIdsBlock>) part(manager, "nextProducerBlock");
-        brokerEpoch = (TimelineLong) part(manager, "brokerEpoch");
-        brokers = (TimelineHashMap<Integer, BrokerRegistration>) part(cluster, "brokerRegistrations");
+        next = PrivateField.of(ProducerIdControlManager.class, "nextProducerBlock").read(manager);
+        brokerEpoch = PrivateField.of(ProducerIdControlManager.class, "brokerEpoch").read(manager);
+        brokers = PrivateField.of(ClusterControlManager.class, "brokerRegistrations").read(cluster);
         seen.clear();
         offset = 0;
         for (JsonNode b : args.path("brokers")) {
             register(b.get(0).intValue(), b.get(1).longValue());
         }
-    }
-
-    private static Object part(Object of, String name) throws ReflectiveOperationException {
-        Field field = of.getClass().getDeclaredField(name);
-        field.setAccessible(true);
-        return field.get(of);
     }
 
     private void register(int id, long epoch) {
@@ -96,15 +87,6 @@ public final class ProducerIdsAdapter implements Adapter {
                 writer.close(true);
                 return shown(writer.records());
             }
-            case "getOrCreateSnapshot":
-                registry.idempotentCreateSnapshot(a.get("epoch").longValue());
-                return null;
-            case "revertToSnapshot":
-                registry.revertToSnapshot(a.get("epoch").longValue());
-                return null;
-            case "deleteSnapshotsUpTo":
-                registry.deleteSnapshotsUpTo(a.get("epoch").longValue());
-                return null;
             case "reset":
                 registry.reset();
                 return null;
@@ -118,7 +100,7 @@ public final class ProducerIdsAdapter implements Adapter {
                 return null;
             }
             default:
-                throw new UnknownOperation(op);
+                return RegistryCalls.apply(registry, op, a);
         }
     }
 
@@ -153,12 +135,10 @@ public final class ProducerIdsAdapter implements Adapter {
 
     @Override
     public Object observe() {
-        if (manager.nextProducerBlock() != next.get(NOW)) {
+        if (manager.nextProducerBlock() != next.get(RegistryCalls.NOW)) {
             throw new AdapterFailure("the next block is not what the object holds");
         }
-        List<Object> now = memory(NOW);
-        Map<String, Object> at = new LinkedHashMap<>();
-        registry.epochsList().forEach(epoch -> at.put(Long.toString(epoch), memory(epoch)));
+        List<Object> now = memory(RegistryCalls.NOW);
         Map<String, Object> out = new LinkedHashMap<>();
         out.put("nextProducerId", now.get(0));
         out.put("snapshotEpochs", registry.epochsList());
@@ -166,19 +146,14 @@ public final class ProducerIdsAdapter implements Adapter {
         out.put("size", now.get(2));
         out.put("brokerEpoch", now.get(3));
         out.put("brokers", now.get(4));
-        out.put("at", at);
+        out.put("at", RegistryCalls.past(registry, this::memory));
         return out;
     }
 
     private List<Object> memory(long epoch) {
         ProducerIdsBlock block = next.get(epoch);
         Map<String, Long> registered = new TreeMap<>();
-        for (int id : seen) { // looked up, as the manager does: a listing at an epoch may lack some (TML-D3)
-            BrokerRegistration found = brokers.get(id, epoch);
-            if (found != null) {
-                registered.put(Integer.toString(id), found.epoch());
-            }
-        }
+        RegistryCalls.lookedUp(brokers, seen, epoch).forEach((id, b) -> registered.put(Integer.toString(id), b.epoch()));
         return List.of(block.firstProducerId(), block.assignedBrokerId(), block.size(), brokerEpoch.get(epoch), registered);
     }
 }

@@ -10,14 +10,16 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import kafkaspec.target.Adapter;
-import kafkaspec.target.Fields;
+import kafkaspec.target.PrivateField;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
@@ -43,6 +45,7 @@ import org.apache.kafka.deferred.DeferredEvent;
 import org.apache.kafka.deferred.DeferredEventQueue;
 import org.apache.kafka.metadata.KafkaConfigSchema;
 import org.apache.kafka.metadata.bootstrap.BootstrapMetadata;
+import org.apache.kafka.queue.KafkaEventQueue;
 import org.apache.kafka.raft.LeaderAndEpoch;
 import org.apache.kafka.raft.errors.NotLeaderException;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
@@ -70,6 +73,12 @@ public final class QuorumAdapter implements Adapter {
         Map.of(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG,
             List.of(new ConfigSynonym(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG))));
     private static final String VERSION = MetadataVersion.FEATURE_NAME;
+    private static final PrivateField QUEUE = PrivateField.of(QuorumController.class, "queue");
+    private static final PrivateField HANDLER = PrivateField.of(KafkaEventQueue.class, "eventHandler");
+    private static final PrivateField TAGS = PrivateField.of(HANDLER.type(), "tagToEventContext");
+    private static final PrivateField DEADLINE =
+        PrivateField.of(PrivateField.of(HANDLER.type(), "head").type(), "deadlineNs");
+    private static final long START_NS = 1_000_000_000L;
     private static final String ELR = EligibleLeaderReplicasVersion.FEATURE_NAME;
 
     private QuorumController controller;
@@ -86,18 +95,27 @@ public final class QuorumAdapter implements Adapter {
     private TimelineHashMap<Integer, Long> brokers;
     private TimelineObject<Optional<MetadataVersion>> version;
     private TimelineHashMap<String, Short> features;
+    /** All keys and brokers that records of this history were of. */
+    private final Set<String> seenKeys = new TreeSet<>();
+    private final Set<Integer> seenBrokers = new TreeSet<>();
 
     @Override
     public void init(JsonNode args) throws Exception {
         close();
         raft = new ToldRaft();
-        time = new MockTime(0, 1_000_000, 1_000_000_000L);
+        time = new MockTime(0, 1_000_000, START_NS);
         faults = 0;
         halted = false;
         calls.clear();
+        seenKeys.clear();
+        seenKeys.add(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG); // the controller's own, with the bootstrap
+        seenBrokers.clear();
         MetadataVersion level =
             MetadataVersion.fromFeatureLevel((short) args.path("bootstrapLevel").asInt(30));
+        JsonNode idle = args.path("maxIdleIntervalMs");
         controller = new QuorumController.Builder(0, "abcdefghijklmnopqrstuv")
+            .setMaxIdleIntervalNs(idle.isNumber()
+                ? OptionalLong.of(TimeUnit.MILLISECONDS.toNanos(idle.asLong())) : OptionalLong.empty())
             .setRaftClient(raft)
             .setTime(time)
             .setConfigSchema(SCHEMA)
@@ -114,15 +132,15 @@ public final class QuorumAdapter implements Adapter {
                 return new FaultHandlerException(message, cause);
             })
             .build();
-        offsets = Fields.of(controller, QuorumController.class, "offsetControl");
-        registry = Fields.of(controller, QuorumController.class, "snapshotRegistry");
-        Object deferred = Fields.of(controller, QuorumController.class, "deferredEventQueue");
-        purgatory = Fields.of(deferred, DeferredEventQueue.class, "pending");
-        configs = Fields.of(controller.configurationControl(), ConfigurationControlManager.class, "configData");
-        brokers = Fields.of(controller.clusterControl(), ClusterControlManager.class, "registerBrokerRecordOffsets");
-        Object manager = Fields.of(controller, QuorumController.class, "featureControl");
-        version = Fields.of(manager, FeatureControlManager.class, "metadataVersion");
-        features = Fields.of(manager, FeatureControlManager.class, "finalizedVersions");
+        offsets = PrivateField.of(QuorumController.class, "offsetControl").read(controller);
+        registry = PrivateField.of(QuorumController.class, "snapshotRegistry").read(controller);
+        Object deferred = PrivateField.of(QuorumController.class, "deferredEventQueue").read(controller);
+        purgatory = PrivateField.of(DeferredEventQueue.class, "pending").read(deferred);
+        configs = PrivateField.of(ConfigurationControlManager.class, "configData").read(controller.configurationControl());
+        brokers = PrivateField.of(ClusterControlManager.class, "registerBrokerRecordOffsets").read(controller.clusterControl());
+        Object manager = PrivateField.of(QuorumController.class, "featureControl").read(controller);
+        version = PrivateField.of(FeatureControlManager.class, "metadataVersion").read(manager);
+        features = PrivateField.of(FeatureControlManager.class, "finalizedVersions").read(manager);
     }
 
     @Override
@@ -150,7 +168,7 @@ public final class QuorumAdapter implements Adapter {
                 raft.cutOff();
                 List<ToldRaft.Sent> batches = new ArrayList<>();
                 for (JsonNode records : a.get("batches")) {
-                    ToldRaft.Sent batch = new ToldRaft.Sent(raft.end, a.get("epoch").asInt(), records(records, raft.end));
+                    ToldRaft.Sent batch = new ToldRaft.Sent(raft.end, a.get("epoch").asInt(), records(records));
                     raft.end = batch.last() + 1;
                     batches.add(batch);
                 }
@@ -170,6 +188,10 @@ public final class QuorumAdapter implements Adapter {
                 return null;
             case "lead":
                 return lead(a);
+            case "advance":
+                raft.refusedAt = a.path("refused").asBoolean(false) ? 0 : -1;
+                time.sleep(a.get("ms").asLong());
+                return told();
             case "lose":
                 change(a.get("epoch").asInt(), a.path("known").asBoolean(true) ? OptionalInt.of(1) : OptionalInt.empty());
                 return told();
@@ -179,7 +201,7 @@ public final class QuorumAdapter implements Adapter {
                 return null;
             case "loadSnapshot": {
                 long offset = a.get("offset").asLong();
-                raft.handOutSnapshot(offset, a.get("epoch").asInt(), records(a.get("records"), offset - 1));
+                raft.handOutSnapshot(offset, a.get("epoch").asInt(), records(a.get("records")));
                 raft.end = offset;
                 told();
                 return null;
@@ -236,7 +258,7 @@ public final class QuorumAdapter implements Adapter {
                 default:
                     throw new NullPointerException("told to throw");
             }
-            List<ApiMessageAndVersion> made = records(records, -1);
+            List<ApiMessageAndVersion> made = records(records);
             long response = memory(RegistryCalls.NOW).getOrDefault(key, -1L);
             return atomic ? ControllerResult.atomicOf(made, response) : ControllerResult.of(made, response);
         });
@@ -275,17 +297,17 @@ public final class QuorumAdapter implements Adapter {
         Map<String, Long> out = new TreeMap<>();
         TimelineHashMap<String, String> set = configs.get(ALL_BROKERS, epoch);
         if (set != null) {
-            set.entrySet(epoch).forEach(e -> out.put(e.getKey(), Long.valueOf(e.getValue())));
+            RegistryCalls.lookedUp(set, seenKeys, epoch).forEach((key, value) -> out.put(key, Long.valueOf(value)));
         }
-        brokers.entrySet(epoch).forEach(e -> out.put("broker " + e.getKey(), e.getValue()));
-        features.entrySet(epoch).forEach(e -> out.put(e.getKey(), e.getValue().longValue()));
+        RegistryCalls.lookedUp(brokers, seenBrokers, epoch).forEach((id, offset) -> out.put("broker " + id, offset));
+        RegistryCalls.lookedUp(features, List.of(ELR), epoch).forEach((name, at) -> out.put(name, at.longValue()));
         version.get(epoch).ifPresent(v -> out.put(VERSION, (long) v.featureLevel()));
         return out;
     }
 
     // ---- records
 
-    private static List<ApiMessageAndVersion> records(JsonNode of, long base) {
+    private List<ApiMessageAndVersion> records(JsonNode of) {
         List<ApiMessageAndVersion> out = new ArrayList<>();
         for (JsonNode r : of) {
             out.add(record(r.get(0).asText(), r.path(1).asText(""), r.path(2).asInt(0)));
@@ -293,9 +315,10 @@ public final class QuorumAdapter implements Adapter {
         return out;
     }
 
-    private static ApiMessageAndVersion record(String kind, String key, int value) {
+    private ApiMessageAndVersion record(String kind, String key, int value) {
         switch (kind) {
             case "set":
+                seenKeys.add(key);
                 return of(new ConfigRecord().setResourceType(ConfigResource.Type.BROKER.id()).setResourceName("")
                     .setName(key).setValue(Integer.toString(value)));
             case "version":
@@ -303,6 +326,7 @@ public final class QuorumAdapter implements Adapter {
             case "feature":
                 return of(new FeatureLevelRecord().setName(ELR).setFeatureLevel((short) value));
             case "register":
+                seenBrokers.add(value);
                 return of(new RegisterBrokerRecord().setBrokerId(value).setIncarnationId(new Uuid(1, value))
                     .setBrokerEpoch(1).setFenced(true));
             case "noOp":
@@ -413,6 +437,12 @@ public final class QuorumAdapter implements Adapter {
             out.put("pending", pending);
             out.put("log", log);
             out.put("faults", halted ? 0 : faults);
+            Map<String, Object> scheduled = new TreeMap<>();
+            if (!halted) {
+                TAGS.<Map<String, Object>>read(HANDLER.read(QUEUE.read(controller))).forEach((name, event) ->
+                    scheduled.put(name, DEADLINE.<OptionalLong>read(event).getAsLong() - START_NS));
+            }
+            out.put("scheduled", scheduled);
             out.put("halted", halted);
             return out;
         });

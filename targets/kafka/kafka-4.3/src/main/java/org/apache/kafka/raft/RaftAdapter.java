@@ -25,6 +25,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import kafkaspec.target.Adapter;
+import kafkaspec.target.PrivateField;
 import kafkaspec.target.Scratch;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
@@ -338,8 +339,8 @@ public final class RaftAdapter implements Adapter {
             endpoints(LOCAL), SUPPORTED, new LogContext(), new Random(1), config);
         client.initialize(dynamic ? Map.of() : addresses, new FileQuorumStateStore(
             directory.resolve(FileQuorumStateStore.DEFAULT_FILE_NAME).toFile()), new Metrics(time), ignored -> { });
-        requests = field(client, KafkaRaftClient.class, "requestManager");
-        partition = field(client, KafkaRaftClient.class, "partitionState");
+        requests = PrivateField.of(KafkaRaftClient.class, "requestManager").read(client);
+        partition = PrivateField.of(KafkaRaftClient.class, "partitionState").read(client);
         heard = new Heard();
         client.register(heard);
         settle();
@@ -363,13 +364,6 @@ public final class RaftAdapter implements Adapter {
         for (int polls = 0; polls < 3 || !queue.isEmpty(); polls++) {
             client.poll();
         }
-    }
-
-    @SuppressWarnings("unchecked")
-    private static <T> T field(Object of, Class<?> in, String name) throws ReflectiveOperationException {
-        Field field = in.getDeclaredField(name);
-        field.setAccessible(true);
-        return (T) field.get(of);
     }
 
     @SuppressWarnings("unchecked")
@@ -685,7 +679,7 @@ public final class RaftAdapter implements Adapter {
         s.put("granted", stands ? sorted(quorum.nomineeStateOrThrow().epochElection().grantingVoters()) : List.of());
         s.put("rejected", stands ? sorted(quorum.nomineeStateOrThrow().epochElection().rejectingVoters()) : List.of());
         s.put("hasFetched", quorum.isFollower()
-            && RaftAdapter.<Boolean>field(quorum.followerStateOrThrow(), FollowerState.class, "hasFetchedFromLeader"));
+            && PrivateField.of(FollowerState.class, "hasFetchedFromLeader").<Boolean>read(quorum.followerStateOrThrow()));
         long start = log.startOffset();
         long end = log.endOffset().offset();
         s.put("logStartOffset", start);
@@ -693,7 +687,7 @@ public final class RaftAdapter implements Adapter {
         s.put("lastFetchedEpoch", log.lastFetchedEpoch());
         s.put("records", records(log.read(start, Isolation.UNCOMMITTED, Integer.MAX_VALUE).records));
         List<Object> snapshots = new ArrayList<>();
-        for (OffsetAndEpoch id : RaftAdapter.<Map<OffsetAndEpoch, ?>>field(log, KafkaRaftLog.class, "snapshots").keySet()) {
+        for (OffsetAndEpoch id : PrivateField.of(KafkaRaftLog.class, "snapshots").<Map<OffsetAndEpoch, ?>>read(log).keySet()) {
             snapshots.add(List.of(id.offset(), id.epoch()));
         }
         s.put("snapshots", snapshots);
@@ -727,8 +721,8 @@ public final class RaftAdapter implements Adapter {
             LeaderState<String> state = quorum.leaderStateOrThrow();
             begun = state.epochStartOffset();
             List<LeaderState.ReplicaState> all = new ArrayList<>(state.voterStates().values());
-            all.addAll(RaftAdapter.<Map<ReplicaKey, LeaderState.ReplicaState>>field(state, LeaderState.class,
-                "observerStates").values());
+            all.addAll(PrivateField.of(LeaderState.class, "observerStates")
+                .<Map<ReplicaKey, LeaderState.ReplicaState>>read(state).values());
             for (LeaderState.ReplicaState replica : all) {
                 int id = replica.replicaKey().id();
                 if (id != LOCAL && replica.endOffset().isPresent()) {
@@ -738,8 +732,8 @@ public final class RaftAdapter implements Adapter {
                     }
                 }
             }
-            fetched = field(state, LeaderState.class, "fetchedVoters");
-            prepared = RaftAdapter.<Long>field(state.accumulator(), BatchAccumulator.class, "nextOffset")
+            fetched = PrivateField.of(LeaderState.class, "fetchedVoters").read(state);
+            prepared = PrivateField.of(BatchAccumulator.class, "nextOffset").<Long>read(state.accumulator())
                 - log.endOffset().offset();
         }
         s.put("epochStartOffset", begun);
