@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import tarfile
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +19,7 @@ from hypothesis import strategies as st
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.controller import records as impl
+from kafkaspec.impl.controller.metadata_image import MetadataImage, differences
 from kafkaspec.impl.controller.records_driver import Driver
 from kafkaspec.impl.storage.batch import Batch
 from kafkaspec.judge.recorded import check_recording, unexpected
@@ -338,3 +343,64 @@ def test_records_of_a_real_cluster_are_written_again_as_the_same_bytes(archive: 
         assert (impl.encode_control(found) if control else (None, impl.encode(found))) == (key, value)
         count += 1
     assert count > 0
+
+
+# ---- as Kafka's own reader decoded them ------------------------------------------------------------------------------
+NAMES = {re.sub("(Record|Message)$", "", s.name).upper(): s.name for s in (*DATA.values(), *CONTROL.values())}
+DECODED = sorted(RECORDINGS.glob("*/metadata-node-*.ndjson.gz"))
+
+
+def in_json(value: Any) -> Any:
+    """As Kafka's converters write it: bytes in base64; a directory id that is zero is of a version that has none."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, dict):
+        return {k: in_json(v) for k, v in value.items() if (k, v) != ("voterDirectoryId", NO_ID)}
+    return [in_json(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def known(decoded: dict[str, Any]) -> impl.Record:
+    """A record, of what Kafka's reader says of it; what it leaves out has the default."""
+    type = "VOTERS" if decoded["type"] == "KRAFT_VOTERS" else decoded["type"]
+    name = NAMES[type.removesuffix("_RECORD").replace("_", "")]
+    fields = dict(decoded["data"])
+    for secret in {"salt", "storedKey", "serverKey"} & fields.keys():
+        fields[secret] = b64decode(fields[secret])
+    return impl.record(name, decoded.get("version", 0), **fields)
+
+
+@pytest.mark.parametrize("file", DECODED, ids=lambda p: f"{p.parent.name}-{p.name.partition('.')[0]}")
+def test_records_are_what_kafka_s_own_reader_says(file: Path) -> None:
+    """Each of a node's log and snapshots, and the state: that of the log's bytes where a snapshot ends is what Kafka's
+    reader says of the snapshot."""
+    node = file.name.removeprefix("metadata-").partition(".")[0]
+    lines = [orjson.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    decoded = {(line["file"], line["offset"]): line for line in lines}
+    ours = {
+        (name.rpartition("/")[2], offset): impl.decode_record(key, value, control=control)
+        for name, offset, control, key, value in records_of(file.with_name("nodes-after-clean-stop.tar.gz"))
+        if name.startswith(f"{node}/")
+    }
+    assert ours.keys() == decoded.keys()
+    for place, found in ours.items():
+        said = known(decoded[place])
+        assert (found.type, found.version, found.control) == (said.type, said.version, decoded[place]["control"])
+        assert in_json(found.fields) == in_json(said.fields), place
+    image, states = MetadataImage(), dict[int, MetadataImage]()
+    snapshots = {file for file, _ in decoded if file.endswith(".checkpoint")}
+    ends = {int(file[:20]) for file in snapshots}
+    for (name, offset), found in sorted(ours.items()):
+        if name.endswith(".log") and not found.control:
+            image.replay(found.type, found.fields, offset)
+        if name.endswith(".log") and offset + 1 in ends:
+            states[offset + 1] = deepcopy(image)
+    assert states or not snapshots
+    for file_name in snapshots:
+        if (end := int(file_name[:20])) in states:
+            whole = MetadataImage()
+            whole.in_snapshot = True
+            for (name, offset), line in decoded.items():
+                if name == file_name and not line["control"]:
+                    said = known(line)
+                    whole.replay(said.type, said.fields, offset)
+            assert list(differences(states[end], whole)) == []
