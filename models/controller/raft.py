@@ -33,6 +33,7 @@ from kafkaspec.language import (
     initial,
     invariant,
     leads_to,
+    lemma,
     majority,
     require,
     step,
@@ -368,6 +369,76 @@ class Logs(Model):
         return e < d and s.committed[e] == 1 and s.leader[d] is not None and s.committed[d] == 0
 
 
+class Votes(Logs):
+    """The same model with what the proof of its elections needs."""
+
+    @lemma()
+    def leaders_are_elected(s, e: Epoch) -> bool:
+        return s.leader[e] is None or majority({m for m in Voter if s.votes[e][m] == s.leader[e]})
+
+    @lemma()
+    def whoever_leads_was_elected(s, n: Voter) -> bool:
+        return s.part[n] != Part.LEADER or s.leader[s.epoch[n]] == n
+
+    @lemma()
+    def nobody_is_ahead_of_its_epoch(s, n: Voter, e: Epoch) -> bool:
+        return e <= s.epoch[n] or (s.votes[e][n] is None and s.leader[e] != n)
+
+    @lemma()
+    def candidates_have_not_led(s, n: Voter) -> bool:
+        return s.part[n] != Part.CANDIDATE or s.leader[s.epoch[n]] is None or s.leader[s.epoch[n]] != n
+
+    @lemma()
+    def candidates_have_an_epoch(s, n: Voter) -> bool:
+        return s.part[n] == Part.VOTER or s.epoch[n] > 0
+
+
+class Agreement(Votes):
+    """The same model with what the proof of its logs needs."""
+
+    @lemma()
+    def whoever_can_lead_is_the_first(s, n: Voter) -> bool:
+        e = s.epoch[n]
+        return (
+            s.part[n] != Part.CANDIDATE or s.leader[e] is None or not majority({m for m in Voter if s.votes[e][m] == n})
+        )
+
+    @lemma()
+    def candidates_have_no_record_of_their_epoch(s, n: Voter, i: Length) -> bool:
+        return s.part[n] != Part.CANDIDATE or i >= len(s.log[n]) or s.log[n][i] < s.epoch[n]
+
+    @lemma()
+    def epochs_rise_along_a_log(s, n: Voter, i: Length, j: Length) -> bool:
+        return not (j < i and i < len(s.log[n])) or s.log[n][j] <= s.log[n][i]
+
+    @lemma()
+    def epochs_rise_along_what_is_sent(s, e: Epoch, i: Length, j: Length) -> bool:
+        return not (j < i and i < len(s.sent[e])) or s.sent[e][j] <= s.sent[e][i]
+
+    @lemma()
+    def only_leaders_send(s, e: Epoch) -> bool:
+        return (s.leader[e] is None) == (len(s.sent[e]) == 0)
+
+    @lemma()
+    def a_leader_sends_its_log(s, n: Voter, i: Length) -> bool:
+        q = s.sent[s.epoch[n]]
+        return s.part[n] != Part.LEADER or (len(q) == len(s.log[n]) and (i >= len(q) or q[i] == s.log[n][i]))
+
+    @lemma()
+    def records_are_their_leaders(s, n: Voter, i: Length, j: Length) -> bool:
+        return i >= len(s.log[n]) or (
+            s.log[n][i] <= s.epoch[n]
+            and i < len(s.sent[s.log[n][i]])
+            and (j > i or s.sent[s.log[n][i]][j] == s.log[n][j])
+        )
+
+    @lemma()
+    def sent_records_are_their_leaders(s, e: Epoch, i: Length, j: Length) -> bool:
+        return i >= len(s.sent[e]) or (
+            s.sent[e][i] <= e and i < len(s.sent[s.sent[e][i]]) and (j > i or s.sent[s.sent[e][i]][j] == s.sent[e][j])
+        )
+
+
 class Role(enum.Enum):
     UNATTACHED = 0
     PROSPECTIVE = 1
@@ -629,6 +700,32 @@ class Elections(Model):
     def calm_after_an_election(s, n: Voter) -> bool:
         """Its leader is down, with all that it wrote."""
         return s.calm and n in s.down and s.role[n] == Role.LEADER and any(s.fetched[m] for m in Voter)
+
+
+class Roles(Elections):
+    """The same model with what the proof of its elections needs."""
+
+    @lemma()
+    def votes_are_remembered(s, n: Voter, e: Epoch) -> bool:
+        """For as long as the epoch lasts, and none is of a later one."""
+        return s.votes[s.epoch[n]][n] == s.voted[n] and (e <= s.epoch[n] or s.votes[e][n] is None)
+
+    @lemma()
+    def candidates_count_votes(s, n: Voter, m: Voter) -> bool:
+        return s.role[n] != Role.CANDIDATE or m not in s.granted[n] or s.votes[s.epoch[n]][m] == n
+
+    @lemma()
+    def leaders_are_elected(s, m: Voter) -> bool:
+        """Whoever is taken for the leader has a majority of the votes of that epoch."""
+        return s.leader[m] is None or majority({k for k in Voter if s.votes[s.epoch[m]][k] == s.leader[m]})
+
+    @lemma()
+    def roles_know_their_leader(s, n: Voter) -> bool:
+        return (
+            (s.role[n] not in (Role.LEADER, Role.RESIGNED) or s.leader[n] == n)
+            and (s.role[n] != Role.FOLLOWER or s.leader[n] is not None)
+            and (not s.fetched[n] or s.role[n] == Role.FOLLOWER)
+        )
 
 
 @dataclass(frozen=True)
