@@ -439,6 +439,132 @@ class Agreement(Votes):
         )
 
 
+class Completeness(Agreement):
+    """The same model with what the proof needs that leaders have what is committed. Of its claim, one half is
+    `leaders_have_what_is_committed_or_it_is_lost`, and the other `committed_is_not_lost`.
+
+    That a leader has what is committed is usually shown from the first later leader that has it not, by induction over
+    epochs. Here the state says it, of every record that the leader of an epoch may yet commit: whoever had it has it,
+    whoever is voted for has what its voters had, and it stands before every record of a later epoch; or it is `lost`,
+    as a majority left that epoch without it. `e` is that epoch, and `c` how many records there are up to that one."""
+
+    @define
+    def holds(s, n: Voter, c: Length, e: Epoch) -> bool:
+        """The voter's log has the last record before c from epoch e."""
+        return c > 0 and c <= len(s.log[n]) and s.log[n][c - 1] == e
+
+    @lemma()
+    def leaders_have_a_majority(s, e: Epoch, n: Voter) -> bool:
+        return s.leader[e] != n or majority({m for m in Voter if s.votes[e][m] == n})
+
+    @lemma()
+    def whoever_leads_is_a_voter(s, e: Epoch) -> bool:
+        return s.leader[e] is None or any(s.leader[e] == n for n in Voter)
+
+    @lemma()
+    def nobody_else_can_lead(s, e: Epoch, n: Voter) -> bool:
+        return s.leader[e] is None or s.leader[e] == n or not majority({m for m in Voter if s.votes[e][m] == n})
+
+    @lemma()
+    def lost_without_a_majority(s, e: Epoch, c: Length) -> bool:
+        return not s.lost[e][c] or majority({k for k in Voter if s.epoch[k] > e and s.acked[e][k] < c})
+
+    @lemma()
+    def what_a_majority_has_is_not_lost(s, e: Epoch, c: Length) -> bool:
+        return not s.lost[e][c] or not majority({m for m in Voter if s.acked[e][m] >= c})
+
+    @lemma()
+    def nobody_has_been_asked_of_later_epochs(s, n: Voter, e: Epoch) -> bool:
+        return e <= s.epoch[n] or s.acked[e][n] == 0
+
+    @lemma()
+    def votes_are_for_who_stood(s, n: Voter, m: Voter, e: Epoch) -> bool:
+        return s.votes[e][n] != m or e <= s.epoch[m]
+
+    @lemma()
+    def epochs_begin_with_a_leader(s, e: Epoch) -> bool:
+        return (s.leader[e] is None or s.begun[e] < len(s.sent[e])) and (
+            s.leader[e] is not None or (s.begun[e] == 0 and s.committed[e] == 0)
+        )
+
+    @lemma()
+    def an_epoch_begins_where_it_begins(s, e: Epoch, i: Length) -> bool:
+        return i >= len(s.sent[e]) or (s.sent[e][i] == e if i >= s.begun[e] else s.sent[e][i] < e)
+
+    @lemma()
+    def acked_is_sent(s, e: Epoch, n: Voter) -> bool:
+        return s.acked[e][n] <= len(s.sent[e])
+
+    @lemma()
+    def a_majority_has_what_is_committed(s, e: Epoch) -> bool:
+        return s.committed[e] == 0 or (
+            s.begun[e] < s.committed[e]
+            and s.committed[e] <= len(s.sent[e])
+            and majority({m for m in Voter if s.acked[e][m] >= s.committed[e]})
+        )
+
+    @lemma("RFT-20", "RFT-18")
+    def committed_is_not_lost(s, e: Epoch) -> bool:
+        return s.committed[e] == 0 or not s.lost[e][s.committed[e]]
+
+    @lemma()
+    def who_had_a_record_has_it(s, n: Voter, e: Epoch, c: Length) -> bool:
+        """Or it is lost."""
+        return c <= s.begun[e] or s.acked[e][n] < c or s.holds(n, c, e) or s.lost[e][c]
+
+    @lemma()
+    def candidates_have_what_their_voters_had(s, m: Voter, n: Voter, e: Epoch, c: Length) -> bool:
+        return (
+            s.part[m] != Part.CANDIDATE
+            or s.votes[s.epoch[m]][n] != m
+            or e >= s.epoch[m]
+            or c <= s.begun[e]
+            or s.acked[e][n] < c
+            or s.holds(m, c, e)
+            or s.lost[e][c]
+        )
+
+    @lemma()
+    def what_is_sent_ends_in_its_epoch(s, e: Epoch) -> bool:
+        return s.leader[e] is None or (len(s.sent[e]) > 0 and s.sent[e][len(s.sent[e]) - 1] == e)
+
+    @lemma()
+    def an_epoch_is_one_piece_of_a_log(s, n: Voter, i: Length, j: Length) -> bool:
+        """From where it begun."""
+        return i >= len(s.log[n]) or j > i or j < s.begun[s.log[n][i]] or s.log[n][j] == s.log[n][i]
+
+    @lemma()
+    def an_epoch_is_one_piece_of_what_is_sent(s, d: Epoch, i: Length, j: Length) -> bool:
+        return i >= len(s.sent[d]) or j > i or j < s.begun[s.sent[d][i]] or s.sent[d][j] == s.sent[d][i]
+
+    @lemma()
+    def before_a_later_record_it_is_there_or_lost(s, n: Voter, i: Length, e: Epoch, c: Length) -> bool:
+        """Whatever the leader of e may yet commit."""
+        return (
+            i >= len(s.log[n])
+            or s.log[n][i] <= e
+            or c <= s.begun[e]
+            or (c > 0 and c <= i and s.log[n][c - 1] == e)
+            or s.lost[e][c]
+        )
+
+    @lemma()
+    def before_a_later_record_it_is_sent_or_lost(s, d: Epoch, i: Length, e: Epoch, c: Length) -> bool:
+        return (
+            i >= len(s.sent[d])
+            or s.sent[d][i] <= e
+            or c <= s.begun[e]
+            or (c > 0 and c <= i and s.sent[d][c - 1] == e)
+            or s.lost[e][c]
+        )
+
+    @lemma("RFT-20", "RFT-18")
+    def leaders_have_what_is_committed_or_it_is_lost(s, e: Epoch, d: Epoch) -> bool:
+        """And committed is not lost: so they have it."""
+        c = s.committed[e]
+        return d <= e or s.leader[d] is None or c == 0 or s.has(e, c, d) or s.lost[e][c]
+
+
 class Role(enum.Enum):
     UNATTACHED = 0
     PROSPECTIVE = 1
