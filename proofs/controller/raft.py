@@ -66,7 +66,7 @@ COMPLETE = {
     ),
 }
 
-COMPLETENESS = of(Completeness, "a_high_watermark_is_held_by_a_majority")
+COMPLETENESS = of(Completeness)
 OTHERWISE = ("leaders_are_elected", "whoever_can_lead_is_the_first")
 """Lemmas of the proof before that are said in another way here: with both the proofs take twice as long."""
 

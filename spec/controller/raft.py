@@ -433,7 +433,7 @@ def diverges(there: SnapshotId, offset: int, last_epoch: int) -> bool:
     return offset > 0 and (there.epoch != last_epoch or there.offset < offset)
 
 
-@states(without=EXPLORED)
+@states()
 def needs_a_snapshot(state: Replica, offset: int, last_epoch: int) -> bool:
     """RFT-23: A fetch from before the log's beginning, or of an epoch before that of the first snapshot, is answered
     with the id of the latest snapshot; so is one from offset 0, if there is another than that of the bootstrap. A
