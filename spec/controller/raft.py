@@ -392,7 +392,7 @@ def is_removed(state: Replica, high: int) -> bool:
     return not state.is_voter and state.voters_offset < high
 
 
-@states(without=EXPLORED)
+@states()
 def raise_high(state: Replica) -> Replica:
     """RFT-18: The high watermark of a leader is the offset that the logs of a majority of its voters have reached, once
     that is beyond the end of its log at its election; until then it is unknown. The leader counts if it is a voter. It
@@ -433,7 +433,7 @@ def diverges(there: SnapshotId, offset: int, last_epoch: int) -> bool:
     return offset > 0 and (there.epoch != last_epoch or there.offset < offset)
 
 
-@states()
+@states(without=EXPLORED)
 def needs_a_snapshot(state: Replica, offset: int, last_epoch: int) -> bool:
     """RFT-23: A fetch from before the log's beginning, or of an epoch before that of the first snapshot, is answered
     with the id of the latest snapshot; so is one from offset 0, if there is another than that of the bootstrap. A
