@@ -33,6 +33,7 @@ from kafkaspec.language import (
     initial,
     invariant,
     leads_to,
+    lemma,
     majority,
     require,
     step,
@@ -368,6 +369,202 @@ class Logs(Model):
         return e < d and s.committed[e] == 1 and s.leader[d] is not None and s.committed[d] == 0
 
 
+class Votes(Logs):
+    """The same model with what the proof of its elections needs."""
+
+    @lemma()
+    def leaders_are_elected(s, e: Epoch) -> bool:
+        return s.leader[e] is None or majority({m for m in Voter if s.votes[e][m] == s.leader[e]})
+
+    @lemma()
+    def whoever_leads_was_elected(s, n: Voter) -> bool:
+        return s.part[n] != Part.LEADER or s.leader[s.epoch[n]] == n
+
+    @lemma()
+    def nobody_is_ahead_of_its_epoch(s, n: Voter, e: Epoch) -> bool:
+        return e <= s.epoch[n] or (s.votes[e][n] is None and s.leader[e] != n)
+
+    @lemma()
+    def candidates_have_not_led(s, n: Voter) -> bool:
+        return s.part[n] != Part.CANDIDATE or s.leader[s.epoch[n]] is None or s.leader[s.epoch[n]] != n
+
+    @lemma()
+    def candidates_have_an_epoch(s, n: Voter) -> bool:
+        return s.part[n] == Part.VOTER or s.epoch[n] > 0
+
+
+class Agreement(Votes):
+    """The same model with what the proof of its logs needs."""
+
+    @lemma()
+    def whoever_can_lead_is_the_first(s, n: Voter) -> bool:
+        e = s.epoch[n]
+        return (
+            s.part[n] != Part.CANDIDATE or s.leader[e] is None or not majority({m for m in Voter if s.votes[e][m] == n})
+        )
+
+    @lemma()
+    def candidates_have_no_record_of_their_epoch(s, n: Voter, i: Length) -> bool:
+        return s.part[n] != Part.CANDIDATE or i >= len(s.log[n]) or s.log[n][i] < s.epoch[n]
+
+    @lemma()
+    def epochs_rise_along_a_log(s, n: Voter, i: Length, j: Length) -> bool:
+        return not (j < i and i < len(s.log[n])) or s.log[n][j] <= s.log[n][i]
+
+    @lemma()
+    def epochs_rise_along_what_is_sent(s, e: Epoch, i: Length, j: Length) -> bool:
+        return not (j < i and i < len(s.sent[e])) or s.sent[e][j] <= s.sent[e][i]
+
+    @lemma()
+    def only_leaders_send(s, e: Epoch) -> bool:
+        return (s.leader[e] is None) == (len(s.sent[e]) == 0)
+
+    @lemma()
+    def a_leader_sends_its_log(s, n: Voter, i: Length) -> bool:
+        q = s.sent[s.epoch[n]]
+        return s.part[n] != Part.LEADER or (len(q) == len(s.log[n]) and (i >= len(q) or q[i] == s.log[n][i]))
+
+    @lemma()
+    def records_are_their_leaders(s, n: Voter, i: Length, j: Length) -> bool:
+        return i >= len(s.log[n]) or (
+            s.log[n][i] <= s.epoch[n]
+            and i < len(s.sent[s.log[n][i]])
+            and (j > i or s.sent[s.log[n][i]][j] == s.log[n][j])
+        )
+
+    @lemma()
+    def sent_records_are_their_leaders(s, e: Epoch, i: Length, j: Length) -> bool:
+        return i >= len(s.sent[e]) or (
+            s.sent[e][i] <= e and i < len(s.sent[s.sent[e][i]]) and (j > i or s.sent[s.sent[e][i]][j] == s.sent[e][j])
+        )
+
+
+class Completeness(Agreement):
+    """The same model with what the proof needs that leaders have what is committed. Of its claim, one half is
+    `leaders_have_what_is_committed_or_it_is_lost`, and the other `committed_is_not_lost`.
+
+    That a leader has what is committed is usually shown from the first later leader that has it not, by induction over
+    epochs. Here the state says it, of every record that the leader of an epoch may yet commit: whoever had it has it,
+    whoever is voted for has what its voters had, and it stands before every record of a later epoch; or it is `lost`,
+    as a majority left that epoch without it. `e` is that epoch, and `c` how many records there are up to that one."""
+
+    @define
+    def holds(s, n: Voter, c: Length, e: Epoch) -> bool:
+        """The voter's log has the last record before c from epoch e."""
+        return c > 0 and c <= len(s.log[n]) and s.log[n][c - 1] == e
+
+    @lemma()
+    def leaders_have_a_majority(s, e: Epoch, n: Voter) -> bool:
+        return s.leader[e] != n or majority({m for m in Voter if s.votes[e][m] == n})
+
+    @lemma()
+    def whoever_leads_is_a_voter(s, e: Epoch) -> bool:
+        return s.leader[e] is None or any(s.leader[e] == n for n in Voter)
+
+    @lemma()
+    def nobody_else_can_lead(s, e: Epoch, n: Voter) -> bool:
+        return s.leader[e] is None or s.leader[e] == n or not majority({m for m in Voter if s.votes[e][m] == n})
+
+    @lemma()
+    def lost_without_a_majority(s, e: Epoch, c: Length) -> bool:
+        return not s.lost[e][c] or majority({k for k in Voter if s.epoch[k] > e and s.acked[e][k] < c})
+
+    @lemma()
+    def what_a_majority_has_is_not_lost(s, e: Epoch, c: Length) -> bool:
+        return not s.lost[e][c] or not majority({m for m in Voter if s.acked[e][m] >= c})
+
+    @lemma()
+    def nobody_has_been_asked_of_later_epochs(s, n: Voter, e: Epoch) -> bool:
+        return e <= s.epoch[n] or s.acked[e][n] == 0
+
+    @lemma()
+    def votes_are_for_who_stood(s, n: Voter, m: Voter, e: Epoch) -> bool:
+        return s.votes[e][n] != m or e <= s.epoch[m]
+
+    @lemma()
+    def epochs_begin_with_a_leader(s, e: Epoch) -> bool:
+        return (s.leader[e] is None or s.begun[e] < len(s.sent[e])) and (
+            s.leader[e] is not None or (s.begun[e] == 0 and s.committed[e] == 0)
+        )
+
+    @lemma()
+    def an_epoch_begins_where_it_begins(s, e: Epoch, i: Length) -> bool:
+        return i >= len(s.sent[e]) or (s.sent[e][i] == e if i >= s.begun[e] else s.sent[e][i] < e)
+
+    @lemma()
+    def acked_is_sent(s, e: Epoch, n: Voter) -> bool:
+        return s.acked[e][n] <= len(s.sent[e])
+
+    @lemma()
+    def a_majority_has_what_is_committed(s, e: Epoch) -> bool:
+        return s.committed[e] == 0 or (
+            s.begun[e] < s.committed[e]
+            and s.committed[e] <= len(s.sent[e])
+            and majority({m for m in Voter if s.acked[e][m] >= s.committed[e]})
+        )
+
+    @lemma("RFT-20", "RFT-18")
+    def committed_is_not_lost(s, e: Epoch) -> bool:
+        return s.committed[e] == 0 or not s.lost[e][s.committed[e]]
+
+    @lemma()
+    def who_had_a_record_has_it(s, n: Voter, e: Epoch, c: Length) -> bool:
+        """Or it is lost."""
+        return c <= s.begun[e] or s.acked[e][n] < c or s.holds(n, c, e) or s.lost[e][c]
+
+    @lemma()
+    def candidates_have_what_their_voters_had(s, m: Voter, n: Voter, e: Epoch, c: Length) -> bool:
+        return (
+            s.part[m] != Part.CANDIDATE
+            or s.votes[s.epoch[m]][n] != m
+            or e >= s.epoch[m]
+            or c <= s.begun[e]
+            or s.acked[e][n] < c
+            or s.holds(m, c, e)
+            or s.lost[e][c]
+        )
+
+    @lemma()
+    def what_is_sent_ends_in_its_epoch(s, e: Epoch) -> bool:
+        return s.leader[e] is None or (len(s.sent[e]) > 0 and s.sent[e][len(s.sent[e]) - 1] == e)
+
+    @lemma()
+    def an_epoch_is_one_piece_of_a_log(s, n: Voter, i: Length, j: Length) -> bool:
+        """From where it begun."""
+        return i >= len(s.log[n]) or j > i or j < s.begun[s.log[n][i]] or s.log[n][j] == s.log[n][i]
+
+    @lemma()
+    def an_epoch_is_one_piece_of_what_is_sent(s, d: Epoch, i: Length, j: Length) -> bool:
+        return i >= len(s.sent[d]) or j > i or j < s.begun[s.sent[d][i]] or s.sent[d][j] == s.sent[d][i]
+
+    @lemma()
+    def before_a_later_record_it_is_there_or_lost(s, n: Voter, i: Length, e: Epoch, c: Length) -> bool:
+        """Whatever the leader of e may yet commit."""
+        return (
+            i >= len(s.log[n])
+            or s.log[n][i] <= e
+            or c <= s.begun[e]
+            or (c > 0 and c <= i and s.log[n][c - 1] == e)
+            or s.lost[e][c]
+        )
+
+    @lemma()
+    def before_a_later_record_it_is_sent_or_lost(s, d: Epoch, i: Length, e: Epoch, c: Length) -> bool:
+        return (
+            i >= len(s.sent[d])
+            or s.sent[d][i] <= e
+            or c <= s.begun[e]
+            or (c > 0 and c <= i and s.sent[d][c - 1] == e)
+            or s.lost[e][c]
+        )
+
+    @lemma("RFT-20", "RFT-18")
+    def leaders_have_what_is_committed_or_it_is_lost(s, e: Epoch, d: Epoch) -> bool:
+        """And committed is not lost: so they have it."""
+        c = s.committed[e]
+        return d <= e or s.leader[d] is None or c == 0 or s.has(e, c, d) or s.lost[e][c]
+
+
 class Role(enum.Enum):
     UNATTACHED = 0
     PROSPECTIVE = 1
@@ -629,6 +826,32 @@ class Elections(Model):
     def calm_after_an_election(s, n: Voter) -> bool:
         """Its leader is down, with all that it wrote."""
         return s.calm and n in s.down and s.role[n] == Role.LEADER and any(s.fetched[m] for m in Voter)
+
+
+class Roles(Elections):
+    """The same model with what the proof of its elections needs."""
+
+    @lemma()
+    def votes_are_remembered(s, n: Voter, e: Epoch) -> bool:
+        """For as long as the epoch lasts, and none is of a later one."""
+        return s.votes[s.epoch[n]][n] == s.voted[n] and (e <= s.epoch[n] or s.votes[e][n] is None)
+
+    @lemma()
+    def candidates_count_votes(s, n: Voter, m: Voter) -> bool:
+        return s.role[n] != Role.CANDIDATE or m not in s.granted[n] or s.votes[s.epoch[n]][m] == n
+
+    @lemma()
+    def leaders_are_elected(s, m: Voter) -> bool:
+        """Whoever is taken for the leader has a majority of the votes of that epoch."""
+        return s.leader[m] is None or majority({k for k in Voter if s.votes[s.epoch[m]][k] == s.leader[m]})
+
+    @lemma()
+    def roles_know_their_leader(s, n: Voter) -> bool:
+        return (
+            (s.role[n] not in (Role.LEADER, Role.RESIGNED) or s.leader[n] == n)
+            and (s.role[n] != Role.FOLLOWER or s.leader[n] is not None)
+            and (not s.fetched[n] or s.role[n] == Role.FOLLOWER)
+        )
 
 
 @dataclass(frozen=True)

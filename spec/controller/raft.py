@@ -74,8 +74,11 @@ clause(
 )
 clause(
     """RFT-20: Whoever is elected has every record that was committed in an earlier epoch. [KIP-595, 'Vote']
-
-    RFT-21: Two replicas never give their listeners different records at one offset. [KIP-595]
+    """,
+    without=OF_MANY | {"spec": "about several replicas"},
+)
+clause(
+    """RFT-21: Two replicas never give their listeners different records at one offset. [KIP-595]
     """,
     without=OF_MANY | EXPLORED | {"spec": "about several replicas"},
 )
@@ -392,7 +395,7 @@ def is_removed(state: Replica, high: int) -> bool:
     return not state.is_voter and state.voters_offset < high
 
 
-@states(without=EXPLORED)
+@states()
 def raise_high(state: Replica) -> Replica:
     """RFT-18: The high watermark of a leader is the offset that the logs of a majority of its voters have reached, once
     that is beyond the end of its log at its election; until then it is unknown. The leader counts if it is a voter. It

@@ -524,6 +524,13 @@ def _its_own_vote_is_enough() -> LoadedModel:
         def become_leader(s, n: Voter) -> None:
             e = s.epoch[n]
             require(s.part[n] == Part.CANDIDATE, s.votes[e][n] == n, len(s.log[n]) < L)
+            s.next.lost = {
+                d: {
+                    c: s.lost[d][c] or (d < e and majority({m for m in Voter if s.epoch[m] > d and s.acked[d][m] < c}))
+                    for c in range(L + 1)
+                }
+                for d in range(E + 1)
+            }
             s.next.part[n] = Part.LEADER
             s.next.leader[e] = n
             s.next.begun[e] = len(s.log[n])

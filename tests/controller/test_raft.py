@@ -21,7 +21,7 @@ from kafkaspec.judge.check import check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import raft as model
-from kafkaspec.models.controller.raft import Length, Part, Voter
+from kafkaspec.models.controller.raft import Completeness, Length, Part, Voter
 from kafkaspec.mutants.matrix import check_detector, explorer_detector, kill_matrix, lockstep_detector, written
 from kafkaspec.proofs.controller.raft import PROOFS
 from kafkaspec.prove.engine import prove
@@ -37,7 +37,6 @@ from kafkaspec.spec.controller.raft import (
     UNKNOWN_EPOCH,
     machine,
 )
-from tests.controller.raft_completeness import COMPLETENESS, Completeness
 from tests.layers import a_row_of_verify, some_are_killed, walked
 
 
@@ -905,6 +904,9 @@ def test_a_model_is_proved_for_every_size(proof: Proof) -> None:
     assert proved.complete
 
 
+(COMPLETENESS,) = (p for p in PROOFS if p.name == "Completeness")
+
+
 class CountsAnyFetch(Completeness):
     """Also one of a log that is not the leader's."""
 
@@ -945,8 +947,8 @@ def fault(name: str) -> LoadedModel:
     ("faulty", "action", "claim"),
     [
         (fault("Logs: any log is voted for"), "vote", "candidates_have_what_their_voters_had"),
-        (fault("Logs: commits what others wrote"), "commit", "leaders_have_what_is_committed"),
-        (fault("Logs: a vote is enough"), "become_leader", "leaders_have_what_is_committed"),
+        (fault("Logs: commits what others wrote"), "commit", "leaders_have_what_is_committed_or_it_is_lost"),
+        (fault("Logs: a vote is enough"), "become_leader", "leaders_have_what_is_committed_or_it_is_lost"),
         (load(CountsAnyFetch), "hear_fetch", "who_had_a_record_has_it"),
         (load(CountsWhoLeftTheEpoch), "hear_fetch", "lost_without_a_majority"),
     ],
