@@ -41,7 +41,7 @@ def _changes(id: str, number: int) -> Iterator[MetadataRecord]:
         {"lastKnownElr": [2]}, {"replicas": [1, 2, 3], "addingReplicas": [3], "directories": list(_DIRECTORIES)},
         {"replicas": [1, 2, 3]}, {"directories": list(_DIRECTORIES[:2])}, {"directories": list(_DIRECTORIES)},
         {"removingReplicas": [2]}, {"leaderRecoveryState": 1}, {"leaderRecoveryState": 0}, {"isr": [1, 2]},
-        {"leader": 2}, {"directories": []}, {"leaderRecoveryState": 2},
+        {"leader": 2}, {"directories": []},
     )  # fmt: skip
     for of in said:
         yield _change(id, number, **of)
@@ -99,9 +99,11 @@ def _of_topics(state: Image) -> Iterator[MetadataRecord]:
             yield _partition(id, number, directories=list(_DIRECTORIES[:2]), isr=[2], leader=2)
             yield _partition(id, number, partitionEpoch=9, leaderEpoch=9)
             yield _partition(id, number, directories=list(_DIRECTORIES[:1]))
-            yield _partition(id, number, leaderRecoveryState=-1)
             yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
             yield from _changes(id, number)
+            if of is not None and str(number) in of.partitions and of.partitions[str(number)].recovery:
+                yield _change(id, number, leaderRecoveryState=2)
+                yield _partition(id, number, leaderRecoveryState=-1)
     yield made("TopicRecord", name="t0", topicId=IDS[1])
     for _ in range(4):
         yield made("TopicRecord", name="other", topicId=IDS[0])
