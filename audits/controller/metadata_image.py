@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 import orjson
 
-from kafkaspec.audit.check import ClusterCheck, Directory, Facts, Log, LogCheck
+from kafkaspec.audit.check import Absent, ClusterCheck, Directory, Facts, Log, LogCheck
 from kafkaspec.audit.files import Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import METADATA_TOPIC
@@ -25,7 +26,7 @@ from kafkaspec.impl.common.files import File, open_regular, read_small
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.impl.controller import records as codec
-from kafkaspec.impl.controller.features import METADATA_VERSION
+from kafkaspec.impl.controller.features import KRAFT_VERSION, METADATA_VERSION
 from kafkaspec.impl.controller.metadata_image import (
     BreachKey,
     ImageDifference,
@@ -42,8 +43,21 @@ from kafkaspec.spec.common.record_format import CODEC_MASK, CONTROL
 
 NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 PART: Final = re.compile(r"\d{20}-\d{10}-.*\.checkpoint\.part")
+SUFFIXES: Final = ".checkpoint", ".checkpoint.part"
+NUMBERS: Final = re.compile(r"(\d{20}).(\d{10})")
+"""What a node reads of a snapshot's name."""
+MOST_OFFSET, MOST_EPOCH = (1 << 63) - 1, (1 << 31) - 1
 QUORUM_STATE: Final = "quorum-state"
-SNAPSHOT_HEADER, SNAPSHOT_FOOTER, DATA_RECORD = 3, 4, -1
+WHOLE, TEXT, SOME_VOTERS = "a whole number", "a text", "a list of voters, or null"
+OF_QUORUM_STATE: Final[Mapping[int, Mapping[str, str]]] = {
+    0: {
+        "clusterId": TEXT, "leaderId": WHOLE, "leaderEpoch": WHOLE, "votedId": WHOLE, "appliedOffset": WHOLE,
+        "currentVoters": SOME_VOTERS,
+    },
+    1: {"leaderId": WHOLE, "leaderEpoch": WHOLE, "votedId": WHOLE, "votedDirectoryId": TEXT},
+}  # fmt: skip
+"""The fields of the file's versions: none may be left out."""
+LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_RECORD, DATA_RECORD = 2, 3, 4, 5, -1
 REGISTER_BROKER, NEW_TOPIC, PARTITION, CHANGE = 0, 2, 3, 5
 NO_OP, END, ABORT = 20, 24, 25
 NEVER_BOOTSTRAP: Final = frozenset({REGISTER_BROKER, NEW_TOPIC, CHANGE, NO_OP})
@@ -52,6 +66,8 @@ BOOTSTRAP: Final = "Bootstrap records"
 NOT_REACHED: Final = 1 << 62
 LEADERS_UNFENCED: Final = 26
 """4.1-IV0: a log of this metadata.version was written by a controller that leaves no leader fenced"""
+OF_A_STATE: Final = tuple(f"IMG-{n}" for n in (*range(1, 4), 6, 7, 9, *range(12, 19), 20, 21, 24))
+"""What is asked of a log whose state before is known."""
 STOPS = "none: a controller or a broker that comes to the record stops"
 GOES_ON = "none: every replay takes it as it is"
 RELOADS = "none: who starts from the snapshot has another state than who reads the log"
@@ -111,9 +127,21 @@ def stored(file: IO[bytes], chunk: Chunk) -> Iterator[StoredBatch | None]:
         yield StoredBatch(position, base, epoch, bool(attributes & CONTROL), data) if len(data) == size else None
 
 
+def begins_epoch(batch: StoredBatch) -> bool:
+    """Whether its first record is a leader's change."""
+    key = next((r.key or b"" for r in batch.records()), b"")
+    return batch.control and int.from_bytes(key[2:4], "big") == LEADER_CHANGE
+
+
+def has_numbers(name: str) -> bool:
+    """Whether a node finds an offset and an epoch in a snapshot's name."""
+    m = NUMBERS.match(name)
+    return m is not None and int(m[1]) <= MOST_OFFSET and int(m[2]) <= MOST_EPOCH
+
+
 def snapshots_of(log: Log) -> list[SnapshotFile]:
     """Those of a metadata log, by end offset."""
-    named = [(m, f) for f in log.files.others if (m := NAME.fullmatch(f.path.name))]
+    named = [(m, f) for f in log.files.others if (m := NAME.fullmatch(f.path.name)) and has_numbers(f.path.name)]
     return sorted((SnapshotFile(int(m[1]), int(m[2]), f) for m, f in named), key=lambda s: (s.end_offset, s.epoch))
 
 
@@ -163,6 +191,16 @@ class RecordReader:
             return codec.decode_record(r.key, r.value, r.timestamp_delta, r.last_byte, control=True)
         except codec.Unreadable as e:
             return self._unreadable(file, batch, r, e, "a control record")
+
+    @states("IMG-8")
+    def level(self, file: File, batch: StoredBatch, r: codec.LogRecord, control: codec.Record) -> Iterator[Finding]:
+        """What is wrong with the level of kraft.version that a control record says."""
+        if control.type == KRAFT_RECORD and not 0 <= control.fields["kRaftVersion"] <= levels_of(KRAFT_VERSION).most:
+            yield self.found(
+                Severity.UNCHECKED, "IMG-8", self.place(file, batch, r, control.name),
+                f"{control.name}: {KRAFT_VERSION} has level {control.fields['kRaftVersion']}; of a newer Kafka, or "
+                "none of Kafka's", recovery="Kafka 4.3.0 stops at the record",
+            )  # fmt: skip
 
     @states("MRC-19")
     def data(self, file: File, batch: StoredBatch, r: codec.LogRecord) -> codec.ParsedRecord | Finding:
@@ -372,6 +410,7 @@ def _take_of_snapshot(
         if isinstance(control, Finding):
             out.findings += reader.unread(control)
             return DATA_RECORD
+        out.findings += reader.level(file, batch, r, control)
         out.end = reader.place(file, batch, r, control.name)
         return control.type
     read = reader.data(file, batch, r)
@@ -418,6 +457,27 @@ def compared(
 
 
 # ---- the log ---------------------------------------------------------------------------------------------------------
+@states("IMG-23")
+def epoch_in(said: Any) -> int:
+    """The leader epoch that quorum-state says. Raises KeyError, TypeError or ValueError if a node does not read it."""
+    version = said["data_version"]
+    if type(version) is not int or version not in OF_QUORUM_STATE:
+        raise ValueError(f"data_version {version}")
+    for name, kind in OF_QUORUM_STATE[version].items():
+        value = said[name]
+        if kind == WHOLE:
+            most = MOST_OFFSET if name == "appliedOffset" else MOST_EPOCH
+            fits = type(value) is int and -most - 1 <= value <= most
+        elif kind == TEXT:
+            fits = isinstance(value, str)
+        else:
+            fits = value is None or all(type(v["voterId"]) is int for v in value)
+        if not fits:
+            raise ValueError(f"{name} {value} is not {kind}")
+    epoch: int = said["leaderEpoch"]
+    return epoch
+
+
 class MetadataImageCheck(LogCheck):
     """A metadata log, record by record."""
 
@@ -433,6 +493,10 @@ class MetadataImageCheck(LogCheck):
         self.next: int | None = None
         self.epoch = -1
         """of the last batch"""
+        self.highest = -1
+        """of all epochs"""
+        self.raised: tuple[int, Finding] | None = None
+        """an epoch that no leader began, and what is said of it, until the next batch shows whether it stays"""
         self.snapshots = snapshots_of(log)
         self.due = -1
         """the end offset of the next snapshot to be compared"""
@@ -486,6 +550,7 @@ class MetadataImageCheck(LogCheck):
         if self.due < batch.base:
             self._upcoming(batch.base)
         reader, offset = self.reader, batch.base
+        yield from self._epoch(file, batch)
         for r in batch.records():
             offset = batch.base + r.delta
             if offset == self.due:
@@ -494,6 +559,8 @@ class MetadataImageCheck(LogCheck):
                 control = reader.control(file, batch, r)
                 if isinstance(control, Finding):
                     yield from reader.unread(control)
+                else:
+                    yield from reader.level(file, batch, r, control)
                 continue
             read = reader.data(file, batch, r)
             if isinstance(read, Finding):
@@ -517,6 +584,25 @@ class MetadataImageCheck(LogCheck):
         self.next, self.epoch = offset + 1, batch.epoch
         if self.known and reader.image.transaction is None:
             yield from self._breaches(file, batch, reader.image.check())
+
+    @states("IMG-25")
+    def _epoch(self, file: File, batch: StoredBatch) -> Iterator[Finding]:
+        """Of an epoch that is lower behind it the rules for every log tell."""
+        if self.raised is not None and batch.epoch >= self.raised[0]:
+            yield self.raised[1]
+        self.raised = None
+        if batch.epoch < 0:
+            yield self._began(file, batch, f"a batch of epoch {batch.epoch}", "the epoch of the leader that wrote it")
+        elif batch.epoch > self.highest >= 0 and batch.base == self.next and not begins_epoch(batch):
+            there = f"epoch {batch.epoch} begins, after {self.highest}, without its leader's change"
+            self.raised = batch.epoch, self._began(file, batch, there, "a control record, LeaderChangeMessage")
+        self.highest = max(self.highest, batch.epoch)
+
+    def _began(self, file: File, batch: StoredBatch, message: str, expected: str) -> Finding:
+        return self.log.finding(
+            Severity.ERROR, "IMG-25", file, message, expected=expected, position=batch.position, offset=batch.base,
+            recovery=GOES_ON,
+        )  # fmt: skip
 
     # ---- transactions
     def _transaction(self, place: RecordPlace, read: codec.ParsedRecord, epoch: int) -> None:
@@ -628,6 +714,10 @@ class MetadataImageCheck(LogCheck):
     def end(self) -> Iterator[Finding]:
         """The snapshot at the log's end, those that the log does not reach, and the file quorum-state."""
         yield from self.reader.held()
+        if self.raised is not None:
+            yield self.raised[1]
+        yield from self._names()
+        yield from self._beginning()
         if self.reader.newer:
             return
         if self.next == self.due:
@@ -649,6 +739,45 @@ class MetadataImageCheck(LogCheck):
             recovery="the next active controller aborts it",
         )  # fmt: skip
 
+    @states("IMG-22", "IMG-23")
+    def _names(self) -> Iterator[Finding]:
+        """Directories in the place of files, and names that stop a start."""
+        for folder in self.log.files.folders:
+            if folder.name == QUORUM_STATE:
+                yield self._misnamed("IMG-23", folder, "a directory in the place of the file", "a file", "")
+            elif folder.name.endswith(SUFFIXES):
+                then = "" if not has_numbers(folder.name) else "none: a node that loads the snapshot stops"
+                yield self._misnamed("IMG-22", folder, "a directory in the place of a snapshot", "a file", then)
+        for file in self.log.files.others:
+            if file.path.name.endswith(SUFFIXES) and not has_numbers(file.path.name):
+                there, right = "a snapshot whose name has no such numbers", "an offset of 20 digits, an epoch of 10"
+                yield self._misnamed("IMG-22", file.path, there, right, "")
+
+    def _misnamed(self, clause: str, path: Path, there: str, right: str, then: str) -> Finding:
+        recovery = then or "none: the node does not start"
+        return self.log.finding(Severity.ERROR, clause, str(path), there, expected=right, recovery=recovery)
+
+    @property
+    def _uncovered(self) -> bool:
+        """The log begins behind offset 0, and no snapshot says what was before."""
+        first = next((s.base_offset for s in self.log.files.segments), 0)
+        return first > 0 and all(s.end_offset < first for s in self.snapshots)
+
+    @states("IMG-24")
+    def _beginning(self) -> Iterator[Finding]:
+        if self._uncovered and not self.log.alone:
+            log, first = self.log.files.segments[0].log, self.log.files.segments[0].base_offset
+            assert log is not None
+            yield self.log.finding(
+                Severity.ERROR, "IMG-24", log, f"the log begins at {first}, and no snapshot reaches it",
+                expected=f"a snapshot of end offset {first} or above", offset=first,
+                recovery="none: the node does not start",
+            )  # fmt: skip
+
+    def absent(self) -> Iterator[Absent]:
+        if self._uncovered:
+            yield Absent("snapshots", OF_A_STATE)
+
     @states("IMG-22")
     def _parts(self) -> Iterator[Finding]:
         for file in self.log.files.others:
@@ -663,14 +792,11 @@ class MetadataImageCheck(LogCheck):
             if file.path.name != QUORUM_STATE:
                 continue
             try:
-                said = orjson.loads(read_small(file).partition(b"\n")[0])
-                version, epoch = said["data_version"], said["leaderEpoch"]
-                if version not in (0, 1) or type(epoch) is not int:
-                    raise ValueError(f"data_version {version}, leaderEpoch {epoch}")
+                epoch = epoch_in(orjson.loads(read_small(file).partition(b"\n")[0]))
             except (ValueError, TypeError, KeyError) as e:
                 yield self.log.finding(
                     Severity.ERROR, "IMG-23", file, f"it cannot be read: {type(e).__name__}: {e}",
-                    expected="an object with data_version 0 or 1, and leaderEpoch", line=1,
+                    expected="an object with data_version 0 or 1, and that version's fields", line=1,
                     recovery="none: the node does not start",
                 )  # fmt: skip
                 continue

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkaspec.impl.controller.features import ELR_VERSION, FEATURES, KRAFT_VERSION, METADATA_VERSION, VERSIONS, Range
 from kafkaspec.impl.controller.records import RUNTIME
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE
 from kafkaspec.spec.common.metadata_schemas import DATA
 
 UNKNOWN_TOPIC_ID: Final = "org.apache.kafka.common.errors.UnknownTopicIdException"
@@ -30,6 +30,8 @@ MIGRATING: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """The directory of a replica that nobody has named."""
 TOPIC_RESOURCE: Final = 2
 """Its type."""
+RECOVERED, RECOVERING = 0, 1
+"""States of a leader."""
 FROM_LEVEL: Final[Mapping[int, tuple[tuple[int, int], ...]]] = {
     0: ((7, 1), (8, 2), (17, 3), (30, 4)),
     3: ((7, 0), (17, 1), (23, 2)),
@@ -114,10 +116,12 @@ def partition_of(f: Fields) -> Partition:
     directories = directories_of(f["directories"], len(replicas))
     if len(directories) != len(replicas):
         raise ReplayError("IMG-3", DIRECTORIES_DIFFER, f"{len(directories)} directories of {len(replicas)} replicas")
+    recovery = f["leaderRecoveryState"]
+    if recovery not in (RECOVERED, RECOVERING):
+        raise ReplayError("IMG-3", ILLEGAL_ARGUMENT, f"leaderRecoveryState {recovery}")
     return Partition(
         replicas, directories, f["isr"], f["removingReplicas"], f["addingReplicas"], f["leader"],
-        f["leaderRecoveryState"], f["leaderEpoch"], f["partitionEpoch"], f["eligibleLeaderReplicas"] or [],
-        f["lastKnownElr"] or [],
+        recovery, f["leaderEpoch"], f["partitionEpoch"], f["eligibleLeaderReplicas"] or [], f["lastKnownElr"] or [],
     )  # fmt: skip
 
 
@@ -132,6 +136,8 @@ def merged(before: Partition, f: Fields) -> Partition:
                 "IMG-3", DIRECTORIES_DIFFER, f"{len(directories)} directories of {len(replicas)} replicas"
             )
     leader, recovery = f["leader"], f["leaderRecoveryState"]
+    if recovery not in (NO_RECOVERY_CHANGE, RECOVERED, RECOVERING):
+        raise ReplayError("IMG-3", ILLEGAL_ARGUMENT, f"leaderRecoveryState {recovery}")
     changes = leader != NO_LEADER_CHANGE
     return Partition(
         replicas,

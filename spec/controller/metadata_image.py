@@ -23,7 +23,7 @@ from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused
 from kafkaspec.contract.numbers import Int16, Offset
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE
 from kafkaspec.spec.common.metadata_schemas import DATA
 from kafkaspec.spec.controller.features import HIGHEST, METADATA, NEWEST, OLDEST
 from kafkaspec.spec.controller.records import MetadataRecord, is_writable, parsed
@@ -42,6 +42,8 @@ OTHER_DIRECTORIES: Final = "org.apache.kafka.common.errors.InvalidReplicaDirecto
 NOT_KAFKAS: Final = "none: no controller writes such a record, and no replay looks"
 WITHOUT_LEADER, UNCHANGED = -1, -2
 """In the place of a leader."""
+RECOVERY_STATES: Final = range(2)
+"""Of a leader: recovered, or recovering."""
 UNNAMED: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """In the place of a directory."""
 NOT_IMAGED: Final = "kraft.version"
@@ -183,10 +185,17 @@ def registered(f: Fields) -> Partition:
     )  # fmt: skip
 
 
-def put(now: Contents, id: str, number: int, p: Partition) -> Contents | Refused:
-    """The contents with a partition, unless its directories do not fit."""
+def misfit(p: Partition) -> Refused | None:
+    """Why there is no such partition."""
     if len(p.directories) != len(p.replicas):
         return no("IMG-3", OTHER_DIRECTORIES)
+    return None if p.recovery in RECOVERY_STATES else no("IMG-3", ILLEGAL_ARGUMENT)
+
+
+def put(now: Contents, id: str, number: int, p: Partition) -> Contents | Refused:
+    """The contents with a partition, if there may be such."""
+    if (wrong := misfit(p)) is not None:
+        return wrong
     of = now.topics[id]
     after = replace(of, partitions=with_entry(of.partitions, str(number), p))
     return replace(now, topics=with_entry(now.topics, id, after))
@@ -205,9 +214,7 @@ def partition(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     after = registered(f)
     before = now.topics[f["topicId"]].partitions.get(str(f["partitionId"]))
     if before and (after.leader_epoch < before.leader_epoch or after.partition_epoch < before.partition_epoch):
-        if len(after.directories) != len(after.replicas):
-            return no("IMG-3", OTHER_DIRECTORIES)
-        return no("IMG-18", NOT_KAFKAS)
+        return misfit(after) or no("IMG-18", NOT_KAFKAS)
     return put(now, f["topicId"], f["partitionId"], after)
 
 
@@ -221,7 +228,8 @@ def partition_change(now: Contents, f: Fields, offset: int) -> Contents | Refuse
     """IMG-3: A change of a partition replaces what it names, and leaves what is null, a leader of -2 and a leader
     recovery state of -1. It raises the partition epoch by 1, and the leader epoch too if it names a leader, be it the
     one that there is. There is a directory for each replica: another number of them is refused; where none has a name
-    they follow the replicas. [{REGISTRATION}]"""
+    they follow the replicas. A leader has recovered, 0, or is recovering, 1: another state is refused. [{REGISTRATION};
+    LeaderRecoveryState, Kafka 4.3.0; KIP-704]"""
     of = now.topics.get(f["topicId"])
     if of is None or str(f["partitionId"]) not in of.partitions:
         return no("IMG-2")
@@ -553,15 +561,30 @@ clause(
 clause(
     "IMG-22",
     """A snapshot begins with a header and ends with a footer, each a control record, and its batches have the epoch in
-    its name. It gets its name when it is complete.""",
+    its name. It gets its name when it is complete: 20 digits of its end offset, and 10 of its epoch. It is a file. A
+    node does not start with a snapshot's file whose name has no such numbers.""",
     source="RecordsSnapshotWriter, RecordsSnapshotReader and Snapshots, Kafka 4.3.0; KIP-630",
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about a file at rest"},
 )
 clause(
     "IMG-23",
-    """The file quorum-state is a line of JSON with a version of 0 or 1, and its leader epoch is that of the log's last
-    batch or a later one. A node does not start with one that it cannot read; an epoch that is too low it takes from the
-    log, with a warning.""",
+    """The file quorum-state is a line of JSON with a version of 0 or 1 and all fields that the version has, and its
+    leader epoch is that of the log's last batch or a later one. A node does not start with one that it cannot read; an
+    epoch that is too low it takes from the log, with a warning.""",
     source="FileQuorumStateStore and QuorumState, Kafka 4.3.0; KIP-595; KIP-853",
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about a file at rest"},
+)
+clause(
+    "IMG-24",
+    """A log that does not begin at offset 0 has a snapshot whose end offset is the log's first or above. A node does
+    not start without it: nobody could tell what the records before said.""",
+    source="KafkaRaftLog, Kafka 4.3.0; KIP-630",
+    without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about files at rest"},
+)
+clause(
+    "IMG-25",
+    """Each batch has the epoch of the leader that wrote it, 0 or above, and the first one of an epoch that follows
+    another is a control batch that begins with the leader's change.""",
+    source="LeaderState and BatchAccumulator, Kafka 4.3.0; KIP-595",
+    without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about the log as such, which a replay does not see"},
 )

@@ -101,6 +101,9 @@ def _of_topics(state: Image) -> Iterator[MetadataRecord]:
             yield _partition(id, number, directories=list(_DIRECTORIES[:1]))
             yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
             yield from _changes(id, number)
+            if of is not None and str(number) in of.partitions and of.partitions[str(number)].recovery:
+                yield _change(id, number, leaderRecoveryState=2)
+                yield _partition(id, number, leaderRecoveryState=-1)
     yield made("TopicRecord", name="t0", topicId=IDS[1])
     for _ in range(4):
         yield made("TopicRecord", name="other", topicId=IDS[0])

@@ -511,6 +511,16 @@ class KeepsTheCordoned(MetadataImage):
             self._set_broker(f["brokerId"], after._replace(cordoned=before.cordoned))
 
 
+def _any_state(before: Partition, f: Fields) -> Partition:
+    """A change may say any state of a leader."""
+    return merged(before, {**f, "leaderRecoveryState": 0})._replace(recovery=f["leaderRecoveryState"])
+
+
+def _any_first_state(f: Fields) -> Partition:
+    """A record of a whole partition may say any state of a leader."""
+    return impl.partition_of({**f, "leaderRecoveryState": 0})._replace(recovery=f["leaderRecoveryState"])
+
+
 def _recovered(before: Partition, f: Fields) -> Partition:
     after = merged(before, f)
     return after if after.leader == before.leader else after._replace(recovery=0)
@@ -530,6 +540,8 @@ RARE = [
     of_impl("not of this record", "IMG-6", "its offset may not be the broker's epoch", of(NotOfThisRecord)),
     of_impl("keeps the cordoned", "IMG-6", "of the registration before", of(KeepsTheCordoned)),
     of_impl("recovered", "IMG-3", "a new leader has nothing to recover", patched(merged=_recovered)),
+    of_impl("any state", "IMG-3", "a change may say any state of a leader", patched(merged=_any_state)),
+    of_impl("any first state", "IMG-3", "a partition may say any", patched(partition_of=_any_first_state)),
 ]  # fmt: skip
 """Those that show with several partitions, or after a rare sequence."""
 

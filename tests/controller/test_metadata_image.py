@@ -118,6 +118,17 @@ def test_a_change_leaves_what_it_does_not_name() -> None:
 
 
 @pytest.mark.clause("IMG-3")
+@pytest.mark.parametrize("state", [-2, 2, 7])
+def test_a_leader_has_recovered_or_is_recovering(state: int) -> None:
+    """LeaderRecoveryState, Kafka 4.3.0: `of` throws at anything else; -1 is no state, and no change."""
+    both = Both(topic(), partition())
+    assert both.replay(change(leaderRecoveryState=state)) == "IMG-3"
+    assert both.replay(partition(leaderRecoveryState=state, partitionEpoch=50)) == "IMG-3"
+    assert both.replay(partition(leaderRecoveryState=-1, partitionEpoch=50)) == "IMG-3"
+    assert both.replay(change(leaderRecoveryState=-1)) is None
+
+
+@pytest.mark.clause("IMG-3")
 def test_there_is_a_directory_for_each_replica() -> None:
     both = Both(topic(), partition())
     assert both.replay(change(replicas=[1, 2, 3])) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,11 +16,13 @@ from kafkaspec.errors import UserError
 from kafkaspec.impl.controller.metadata_image import MetadataImage
 from tests.controller.metadata_logs import (
     GONE,
+    NO_OP,
     LogBatch,
     batches_of,
     broker,
     change,
     changed,
+    control,
     level,
     made,
     parsed,
@@ -80,6 +83,10 @@ def in_place(record: bytes, offset: int = LATE) -> Edit:
     return lambda batches: put(batches, offset, record)
 
 
+FIRST_OF_4 = next(b.base for b in parsed(real()["node-1"][LOG]) if b.epoch == 4)
+"""The offset where the epoch 4 begins."""
+
+
 def without(offset: int) -> Edit:
     def edit(batches: list[LogBatch]) -> None:
         batches.remove(place(batches, offset)[0])
@@ -94,6 +101,26 @@ def changing(offset: int, version: int | None = None, /, **of: Any) -> Edit:
 def in_epoch(offset: int, epoch: int) -> Edit:
     def edit(batches: list[LogBatch]) -> None:
         place(batches, offset)[0].epoch = epoch
+
+    return edit
+
+
+def raised(offset: int, epoch: int) -> Edit:
+    """The batches from there on have another epoch."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        for b in batches[batches.index(place(batches, offset)[0]) :]:
+            b.epoch = epoch
+
+    return edit
+
+
+def replaced(offset: int, record: bytes) -> Edit:
+    """A record of data stands in the place of a control record."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        b, _ = place(batches, offset)
+        b.control, b.records = False, [(None, record)]
 
     return edit
 
@@ -176,6 +203,9 @@ DAMAGE: dict[str, tuple[Edit, str, int]] = {
         cut(made("UnregisterBrokerRecord", brokerId=2, brokerEpoch=EPOCH_2)), "IMG-17", BUSY,
     ),
     "directories that are fewer than replicas": (in_place(changed(0, CLICKS, directories=[GONE])), "IMG-3", LATE),
+    "a state that no leader has": (in_place(changed(0, CLICKS, leaderRecoveryState=7)), "IMG-3", LATE),
+    "a leader's change that is not there": (replaced(FIRST_OF_4, NO_OP), "IMG-25", FIRST_OF_4),
+    "a batch without an epoch": (in_epoch(LATE, -1), "IMG-25", LATE),
     "producer ids that go back": (in_place(next_id(1)), "IMG-9", LATE),
     "an ACL that is not there": (in_place(made("RemoveAccessControlEntryRecord", id=GONE)), "IMG-12", LATE),
     "an ACL that is removed twice": (in_place(made("RemoveAccessControlEntryRecord", id=REMOVED)), "IMG-12", LATE),
@@ -426,13 +456,38 @@ def test_a_transaction_that_the_next_controller_does_not_abort(tmp_path: Path) -
     assert [f.clause for f in found(tmp_path / "b", edited(both)) if f.clause[:3] == "IMG"] == []
 
 
+def quorum_state(**of: Any) -> bytes:
+    """The file as Kafka writes it; what is None is not in it."""
+    said = {"leaderId": 3, "leaderEpoch": 4, "votedId": 3, "votedDirectoryId": GONE, "data_version": 1} | of
+    return json.dumps({k: v for k, v in said.items() if v is not None}).encode()
+
+
+def older_state(**of: Any) -> bytes:
+    """Of releases before 3.9."""
+    said = {
+        "clusterId": "", "leaderId": 3, "leaderEpoch": 4, "votedId": -1, "appliedOffset": 0, "currentVoters": None,
+        "data_version": 0,
+    } | of  # fmt: skip
+    return json.dumps({k: v for k, v in said.items() if v is not None or k == "currentVoters"}).encode()
+
+
 @pytest.mark.clause("IMG-23")
 @pytest.mark.parametrize(
     ("text", "severity"),
     [
-        (b'{"leaderId":3,"leaderEpoch":4,"votedId":3,"data_version":1}', None),
-        (b'{"leaderId":3,"leaderEpoch":3,"votedId":3,"data_version":1}', 2),
-        (b'{"leaderId":3,"leaderEpoch":4,"votedId":3,"data_version":2}', 3),
+        (quorum_state(), None),
+        (quorum_state(leaderEpoch=3), 2),
+        (quorum_state(data_version=2), 3), (quorum_state(data_version="1"), 3), (quorum_state(data_version=True), 3),
+        (quorum_state(leaderId=None), 3), (quorum_state(leaderId="3"), 3), (quorum_state(leaderEpoch=4.0), 3),
+        (quorum_state(leaderEpoch=1 << 31), 3), (quorum_state(leaderEpoch=(1 << 31) - 1), None),
+        (quorum_state(votedId=-1 << 31), None), (quorum_state(votedId=(-1 << 31) - 1), 3),
+        (quorum_state(votedDirectoryId=None), 3), (quorum_state(votedDirectoryId=7), 3),
+        (older_state(), None), (older_state(currentVoters=GONE), 3),
+        (older_state(currentVoters=[{"voterId": 1}]), None),
+        (older_state(currentVoters=[{}]), 3), (older_state(currentVoters=[{"voterId": "1"}]), 3),
+        (older_state(currentVoters=7), 3), (older_state(clusterId=None), 3), (older_state(appliedOffset=1 << 32), None),
+        (older_state(appliedOffset=1 << 63), 3),
+        (b'{"leaderEpoch":4,"data_version":1}', 3),
         (b'{"leaderId":3,"leaderEpoch":4}', 3),
         (b'{"leaderEpoch":"4","data_version":0}', 3),
         (b"[]", 3), (b"", 3), (b"\xff", 3), (b"7", 3),
@@ -472,14 +527,143 @@ def test_what_is_empty_or_no_metadata_log(tmp_path: Path) -> None:
 
 def test_a_snapshot_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     folder = lay(tmp_path, files_of(snapshots=True))
-    (folder / LAST).unlink()
-    (folder / LAST).mkdir()
     (folder / f"{313:020}-{1:010}.checkpoint").unlink()
     (folder / f"{313:020}-{1:010}.checkpoint").symlink_to("/dev/null")
     a = audit([folder])
     assert a.findings == ()
     assert [p.rpartition(": ")[2] for p in a.problems] == ["not a regular file"]
     assert a.exit_code == 2
+
+
+@pytest.mark.clause("IMG-22")
+@pytest.mark.parametrize(
+    ("name", "recovery"),
+    [
+        (f"{940:020}-{4:010}.checkpoint", "a node that loads"),
+        (f"{57:020}-{1:010}-17.checkpoint.part", "a node that loads"),
+        ("0-0.checkpoint", "does not start"), ("bootstrap.checkpoint", "does not start"),
+        (f"{1 << 63}-{4:010}.checkpoint", "does not start"), (f"{940:020}-{1 << 31:010}.checkpoint", "does not start"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_snapshot_s_name_says_an_offset_and_an_epoch_and_it_is_a_file(
+    name: str, recovery: str, kind: str, tmp_path: Path
+) -> None:
+    folder = lay(tmp_path, files_of(snapshots=True))
+    if kind == "file" and "start" not in recovery:
+        return
+    (folder / name).unlink(missing_ok=True)
+    if kind == "file":
+        (folder / name).write_bytes(written(snapshot_of()))
+    else:
+        (folder / name).mkdir()
+    (finding,) = audit([folder], strict=True).findings
+    assert (finding.clause, Path(finding.file).name, recovery in finding.recovery) == ("IMG-22", name, True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{(1 << 63) - 1:020}-{(1 << 31) - 1:010}.checkpoint.deleted",
+        f"{0:020}-{0:010}.checkpoint.deleted",
+        "x.part",
+        "x",
+    ],
+)
+def test_other_names_are_nobody_s_matter(name: str, tmp_path: Path) -> None:
+    folder = lay(tmp_path, files_of(snapshots=True))
+    (folder / name).write_bytes(b"")
+    (folder / f"{name}.d").mkdir()
+    assert [f for f in audit([folder], strict=True).findings if f.clause != "LDR-1"] == []
+
+
+@pytest.mark.clause("IMG-23")
+def test_the_file_quorum_state_is_no_directory(tmp_path: Path) -> None:
+    folder = lay(tmp_path, files_of())
+    (folder / "quorum-state").unlink()
+    (folder / "quorum-state").mkdir()
+    (finding,) = audit([folder], strict=True).findings
+    assert (finding.clause, finding.severity, Path(finding.file).name) == ("IMG-23", 3, "quorum-state")
+
+
+def begun_at(tmp_path: Path, offset: int, *snapshots: int, whole: bool = True) -> Path:
+    """A metadata log of a stopped node that begins there, and empty snapshots of these end offsets."""
+    files = {f"{offset:020}.log": written(batches_of(NO_OP, NO_OP, base=offset))}
+    files |= {f"{o:020}-{1:010}.checkpoint": written(snapshot_of()) for o in snapshots}
+    folder = lay(tmp_path, files)
+    if whole:
+        (tmp_path / "meta.properties").write_text("version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
+        (tmp_path / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    return tmp_path if whole else folder
+
+
+@pytest.mark.clause("IMG-24")
+@pytest.mark.parametrize(
+    ("first", "snapshots", "sound"),
+    [
+        (0, (), True), (7, (), False), (7, (6,), False), (7, (3, 6), False), (7, (7,), True), (7, (6, 8), True),
+        (7, (9,), True),
+    ],
+)  # fmt: skip
+def test_a_log_that_begins_later_has_a_snapshot(
+    first: int, snapshots: tuple[int, ...], sound: bool, tmp_path: Path
+) -> None:
+    """KafkaRaftLog, Kafka 4.3.0, throws IllegalStateException: inconsistent snapshot state."""
+    found = [f for f in audit([begun_at(tmp_path, first, *snapshots)], strict=True).findings if f.clause[:3] == "IMG"]
+    assert [(f.clause, f.severity, f.offset) for f in found] == ([] if sound else [("IMG-24", 3, first)])
+
+
+@pytest.mark.clause("IMG-24")
+def test_of_a_part_it_is_said_that_there_is_no_snapshot(tmp_path: Path) -> None:
+    """The state before is not known, and the rules that need it are not asked."""
+    a = audit([begun_at(tmp_path / "a", 7, 6, whole=False)], strict=True)
+    assert a.part is not None
+    assert (a.findings, "snapshots" in a.part.without) == ((), True)
+    assert {"IMG-2", "IMG-14", "IMG-21", "IMG-24"} <= {*a.part.not_asked}
+    other = audit([begun_at(tmp_path / "b", 7, 8, whole=False)], strict=True)
+    assert other.part is not None
+    assert (other.findings, "snapshots" in other.part.without) == ((), False)
+    assert "IMG-24" not in other.part.not_asked
+
+
+@pytest.mark.clause("IMG-25")
+@pytest.mark.parametrize("from_on", [NO_OPS[-3], LATE])
+def test_an_epoch_that_no_leader_began(from_on: int, tmp_path: Path) -> None:
+    """Nothing protects an epoch; here no other file knows better."""
+    (finding,) = found(tmp_path, {LOG: edited(raised(from_on, 9))[LOG]})
+    assert (finding.clause, finding.severity, finding.offset) == ("IMG-25", 3, from_on)
+    assert finding.message == "epoch 9 begins, after 4, without its leader's change"
+
+
+@pytest.mark.clause("IMG-25")
+def test_of_an_epoch_that_is_lower_behind_it_the_log_s_own_rule_tells(tmp_path: Path) -> None:
+    findings = found(tmp_path, edited(in_epoch(NO_OPS[-3], 9)))
+    assert [f.clause for f in findings if f.severity] == ["LEC-19"]
+
+
+@pytest.mark.clause("IMG-8")
+def test_a_kraft_version_that_the_release_does_not_know_is_not_checked(tmp_path: Path) -> None:
+    base = batches_of(level(30), base=1)
+    for n, (known, of) in enumerate([(True, 0), (True, 1), (False, 2), (False, -1)]):
+        record = control(0, "KRaftVersionRecord", 1, kRaftVersion=of)
+        findings = found(tmp_path / f"log-{n}", {LOG: written([record, *base])})
+        assert [(f.clause, f.severity.name, f.offset) for f in findings] == (
+            [] if known else [("IMG-8", "UNCHECKED", 0)]
+        )
+        header, *rest = snapshot_of(level(30))
+        snapshot = written([header, control(1, "KRaftVersionRecord", 1, kRaftVersion=of), *shifted(rest)])
+        files = {LOG: written(batches_of(level(30))), f"{1:020}-{1:010}.checkpoint": snapshot}
+        findings = found(tmp_path / f"snapshot-{n}", files)
+        assert [(f.clause, f.severity.name, f.offset) for f in findings] == (
+            [] if known else [("IMG-8", "UNCHECKED", 1)]
+        )
+
+
+def shifted(batches: list[LogBatch]) -> list[LogBatch]:
+    """One offset further."""
+    for b in batches:
+        b.base += 1
+    return batches
 
 
 def test_nothing_is_written(tmp_path: Path) -> None:

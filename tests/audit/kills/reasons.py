@@ -28,6 +28,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "Log.is_active:1:left out": "it is asked of a segment of the log",
     },
     "controller/metadata_image": {
+        "begins_epoch:1:without a default": TYPES,
         "RecordReader.allowed:1:true": SPEED,
         "RecordReader.allowed:2:true": SPEED,
         "RecordReader._refused:4:one more": "a level that is known is not refused",

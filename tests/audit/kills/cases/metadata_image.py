@@ -34,7 +34,9 @@ BASE = (LEVEL, ONE, TWO, topic(), partition())
 BEGIN, END, ABORT = (made(f"{x}TransactionRecord") for x in ("Begin", "End", "Abort"))
 UNREAD = b"\1\x63\0\0"
 """A record of a kind that no release has."""
-QUORUM = b'{"leaderId":1,"leaderEpoch":%d,"votedId":1,"data_version":%d}'
+QUORUM = b"""{"clusterId":"","leaderId":1,"leaderEpoch":%d,"votedId":1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",\
+"appliedOffset":0,"currentVoters":[{"voterId":1}],"data_version":%d}"""
+"""With the fields of both versions."""
 
 
 def files(snapshots: dict[tuple[int, int], bytes | Sequence[LogBatch]], more: dict[str, bytes]) -> dict[str, bytes]:
@@ -199,6 +201,17 @@ def old_partition(number: int) -> bytes:
 
 def fenced(id: int, epoch: int, how: int = 1) -> bytes:
     return made("BrokerRegistrationChangeRecord", 0, brokerId=id, brokerEpoch=epoch, fenced=how)
+
+
+def quorum_state(version: int, old: bytes, new: bytes) -> Callable[[], Case]:
+    text = QUORUM % (1, version)
+    assert old in text
+    return lambda: log(*BASE, more={"quorum-state": text.replace(old, new)})
+
+
+def misnamed(name: str) -> Callable[[], Case]:
+    """An empty snapshot of epoch 1 with that name."""
+    return lambda: log(*BASE, more={name: written(snapshot_of())})
 
 
 FIVE = f"{5:020}-{1:010}.checkpoint"
@@ -449,6 +462,61 @@ CASES: dict[str, Callable[[], Case]] = {
     "a quorum-state that lacks the epoch": lambda: log(*BASE, more={"quorum-state": b'{"data_version":1}'}),
     "a quorum-state that is a list": lambda: log(*BASE, more={"quorum-state": b"[]"}),
     "an empty quorum-state": lambda: log(*BASE, more={"quorum-state": b""}),
+    **{
+        f"a quorum-state of version {version} with {old.decode()} as {new.decode()}": quorum_state(version, old, new)
+        for version, old, new in (
+            (0, b'"clusterId":""', b'"clusterId":1'), (0, b'"clusterId":""', b'"x":1'),
+            (1, b'"clusterId":""', b'"x":1'),
+            (1, b'"AAAAAAAAAAAAAAAAAAAAAA"', b"1"), (0, b'"AAAAAAAAAAAAAAAAAAAAAA"', b"1"),
+            (1, b'"leaderId":1', b'"leaderId":"1"'), (1, b'"leaderId":1', b'"leaderId":2147483647'),
+            (1, b'"leaderId":1', b'"leaderId":2147483648'), (1, b'"leaderId":1', b'"leaderId":-2147483648'),
+            (1, b'"leaderId":1', b'"leaderId":-2147483649'), (0, b'"appliedOffset":0', b'"appliedOffset":4294967296'),
+            (0, b'"appliedOffset":0', b'"appliedOffset":"0"'), (0, b'[{"voterId":1}]', b"null"),
+            (0, b'[{"voterId":1}]', b'[{"voterId":"1"}]'), (0, b'[{"voterId":1}]', b'[{}]'),
+            (0, b'[{"voterId":1}]', b"7"), (0, b'[{"voterId":1}]', b"[]"),
+            (1, b'"data_version":1', b'"data_version":true'),
+            (1, b'"data_version":1', b'"data_version":1.0'),
+        )
+    },
+    # ---- directories and names
+    "directories with the names of files": lambda: log(
+        *BASE, folders=("quorum-state", FIVE, UNFINISHED, "0-0.checkpoint", "x.part", "other")
+    ),
+    **{
+        f"a snapshot with the name {name}": misnamed(name)
+        for name in (
+            "0-0.checkpoint", "bootstrap.checkpoint", "x.checkpoint.part", f"{FIVE}.x",
+            f"{(1 << 63) - 1:020}-{1:010}.checkpoint", f"{1 << 63:020}-{1:010}.checkpoint",
+            f"{5:020}-{(1 << 31) - 1:010}.checkpoint", f"{5:020}-{1 << 31:010}.checkpoint",
+        )
+    },
+    # ---- the beginning
+    "a log that begins at 1": lambda: log(NO_OP, base=1),
+    "a part that begins later": lambda: log(NO_OP, base=5, snapshots={(4, 1): snapshot_of()}, alone=True),
+    "a part that begins at a snapshot": lambda: log(NO_OP, base=5, snapshots={(5, 1): snapshot_of()}, alone=True),
+    "a part that begins with the log": lambda: log(*BASE, NO_OP, alone=True),
+    # ---- epochs
+    "epoch 0, and no leader's change of 1": lambda: log(NO_OP, LogBatch(1, 1, [(None, NO_OP)]), epoch=0),
+    "a batch of epoch -1": then(LogBatch(5, -1, [(None, NO_OP)]), NO_OP),
+    "a batch of epoch -2": then(LogBatch(5, -2, [(None, NO_OP)]), NO_OP),
+    "an epoch after a gap": lambda: one(
+        seg(0, *(x.encoded() for x in (*batches_of(*BASE), *batches_of(NO_OP, base=7, epoch=2)))), name=NAME
+    ),
+    "an epoch of one batch": then(LogBatch(5, 2, [(None, NO_OP)]), NO_OP),
+    "an epoch that stays": then(LogBatch(5, 2, [(None, NO_OP)]), LogBatch(6, 2, [(None, NO_OP)])),
+    "an epoch that stays, and another": then(LogBatch(5, 2, [(None, NO_OP)]), LogBatch(6, 3, [(None, NO_OP)])),
+    "an epoch with its leader's change": then(control(5, "LeaderChangeMessage", 2, leaderId=1), NO_OP, epoch=1),
+    "an epoch with another control record": then(
+        control(5, "SnapshotFooterRecord", 2), LogBatch(6, 2, [(None, NO_OP)])
+    ),
+    "an epoch with a key of three bytes": then(LogBatch(5, 2, [(b"\0\0\0", b"\0")], True)),
+    "an epoch with a key of none": then(LogBatch(5, 2, [(None, b"\0")], True)),
+    "an epoch with a key of four bytes": then(LogBatch(5, 2, [(b"\0\0\0\4", b"\0\0\0")], True)),
+    "an epoch with a record's key": then(LogBatch(5, 2, [(b"\0\0\0\2", NO_OP)])),
+    # ---- kraft.version
+    **{
+        f"kraft.version {n}": then(control(5, "KRaftVersionRecord", kRaftVersion=n), NO_OP) for n in (-1, 0, 1, 2)
+    },
     # ---- several nodes
     "two nodes": lambda: nodes((5, BASE, None), (5, BASE, None)),
     "two nodes whose snapshots differ": lambda: nodes((5, BASE, None), (5, BASE[:4], None)),
