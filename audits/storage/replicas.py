@@ -228,8 +228,7 @@ def _look(a: Side, b: Side, ours: NDArray[Any], theirs: NDArray[Any], missing: b
     differ = np.zeros(len(offsets), bool)
     for c in SAME:
         differ |= x[c] != y[c]
-    if (x["epoch"] != y["epoch"]).any():
-        differ |= (x["epoch"] != y["epoch"]) & a.has_epochs(x) & b.has_epochs(y)
+    differ |= (x["epoch"] != y["epoch"]) & a.has_epochs(x) & b.has_epochs(y)
     differ &= (x["magic"] >= 2) & (y["magic"] >= 2)
     places = [(int(offsets[n]), x[n], y[n]) for n in np.flatnonzero(differ).tolist()]
     if missing:
