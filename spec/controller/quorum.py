@@ -167,7 +167,7 @@ def observe(state: Controller) -> Observation:
 
 
 machine = Machine("quorum", initial, observe)
-Answers = Annotated[list[Answer], governs("QRM-10", "QRM-11", "QRM-12", "QRM-14", "QRM-15", "QRM-21", "QRM-36")]
+Answers = Annotated[list[Answer], governs(*(f"QRM-{n}" for n in (10, 11, 12, 14, 15, 21, 36)))]
 
 
 # ---- memory and its past ---------------------------------------------------------------------------------------------
@@ -364,11 +364,6 @@ def may_be_split(atomic: bool) -> bool:
     return not atomic
 
 
-def in_batches(records: Sequence[Record], cap: int) -> list[Sequence[Record]]:
-    """Each as large as may be; behind an exact multiple of that an empty one."""
-    return [records[n : n + cap] for n in range(0, len(records) + 1, cap)]
-
-
 @states()
 def written(state: Controller, records: Sequence[Record]) -> Controller | None:
     """After a batch; None if one of its records cannot be applied.
@@ -412,7 +407,8 @@ def appended(
     """After an event's records were written."""
     if are_too_many(records, state.cap, atomic):
         return faulted(state, Fault.UNEXPECTED, call)
-    batches = in_batches(records, state.cap) if may_be_split(atomic) else [records]
+    cap = state.cap if may_be_split(atomic) else len(records) + 1
+    batches = [records[n : n + cap] for n in range(0, len(records) + 1, cap)]
     for n, batch in enumerate(batches):
         if is_refused(n, refused_at):
             return faulted(state, Fault.NOT_LEADER, call)
@@ -454,12 +450,6 @@ def has_to_wait(state: Controller) -> bool:
     return bool(state.purgatory)
 
 
-def behind_the_last(state: Controller, call: int, response: int) -> Controller:
-    """With a call that waits where the last one does."""
-    last = PendingCall(state.purgatory[-1].offset, call, response)
-    return replace(state, purgatory=(*state.purgatory, last))
-
-
 def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFUSED) -> tuple[Controller, Answers]:
     """After a write event."""
     call, state = state.calls, replace(state, calls=state.calls + 1)
@@ -471,7 +461,8 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
     if write.records:
         return appended(state, call, response, write.records, write.atomic, refused_at)
     if has_to_wait(state):
-        return behind_the_last(state, call, response), []
+        last = PendingCall(state.purgatory[-1].offset, call, response)
+        return replace(state, purgatory=(*state.purgatory, last)), []
     return state, answered_at_once(call, response)
 
 
@@ -511,7 +502,6 @@ not_before_stable = ensure(
 none_waits_at_a_standby = ensure(
     lambda result: result.state.active or not result.state.purgatory, "QRM-21 nobody waits at a standby"
 )
-
 OF_A_WRITE = tuple(f"QRM-{n}" for n in (10, 5, 23, 36, 22, 1, 4, 11, 12, 7, 8, 9, 6))
 
 
@@ -606,12 +596,6 @@ def replays(state: Controller) -> bool:
     return not state.active
 
 
-def replayed(state: Controller, batch: Batch) -> Controller | None:
-    """With a committed batch; None if it cannot be applied."""
-    after = all_applied(state, batch.records, batch.base)
-    return None if after is None else settled(after, batch)
-
-
 @states()
 def cannot_follow(after: Controller | None) -> bool:
     """QRM-29: A committed record that a standby cannot apply is a fatal fault. [Kafka Internals, ch. 11, Failure
@@ -625,11 +609,11 @@ def handed(state: Controller, batch: Batch) -> tuple[Controller, Answers]:
         return state, []
     if not replays(state):
         return settled_by_writer(state, batch)
-    after = replayed(state, batch)
+    after = all_applied(state, batch.records, batch.base)
     if cannot_follow(after):
         return halted(state), []
     assert after is not None
-    return after, []
+    return settled(after, batch), []
 
 
 @machine.operation("replicate", "QRM-29", "QRM-27", "QRM-25", "QRM-26")
