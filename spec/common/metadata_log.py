@@ -98,7 +98,7 @@ class Answer:
     """To the call of that number; the first is 0. `value` is its result."""
 
     call: Annotated[int, governs("QRM-15", "QRM-17")]
-    outcome: Annotated[Outcome, governs("QRM-1", "QRM-23", "QRM-35", "QRM-36")]
+    outcome: Annotated[Outcome, governs("QRM-1", "QRM-23", "QRM-35", "QRM-36", "QRM-8")]
     value: Annotated[int, governs("QRM-4")] = NO_LOG_OFFSET
 
 
@@ -132,13 +132,13 @@ class PurgatoryEntry(NamedTuple):
 class Observation:
     """What is compared after every call."""
 
-    claim_epoch: Annotated[int, governs("QRM-16", "QRM-21", "QRM-24")]
+    claim_epoch: Annotated[int, governs("QRM-16", "QRM-21", "QRM-24", "QRM-23", "QRM-36")]
     last_committed_offset: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31", "QRM-34")]
     last_committed_epoch: Annotated[int, governs("QRM-13", "QRM-27", "QRM-31")]
     last_stable_offset: Annotated[int, governs("QRM-26", "QRM-13", "QRM-31")]
     next_write_offset: Annotated[int, governs("QRM-5", "QRM-16")]
-    transaction_start_offset: Annotated[int, governs("QRM-25", "QRM-22")]
-    snapshot_epochs: Annotated[list[int], governs("QRM-5", "QRM-22")]
+    transaction_start_offset: Annotated[int, governs("QRM-25", "QRM-22", "QRM-6")]
+    snapshot_epochs: Annotated[list[int], governs("QRM-5", "QRM-22", "QRM-9")]
     memory: Annotated[dict[str, int], governs("QRM-6", "QRM-25", "QRM-22", "QRM-31")]
     stable: Annotated[dict[str, int] | None, governs("QRM-26", "QRM-2", "QRM-31")]
     """the memory at the last stable offset; null where there is no snapshot"""
@@ -150,7 +150,7 @@ class Observation:
     """how many faults it reported that are not fatal"""
     scheduled: Annotated[dict[str, int], governs("QRM-39", "QRM-40", "QRM-41", "QRM-42")]
     """periodic tasks, and when each is run next, in ns"""
-    halted: Annotated[bool, governs("QRM-7", "QRM-29", "QRM-33")]
+    halted: Annotated[bool, governs("QRM-7", "QRM-29", "QRM-33", "QRM-30")]
 
 
 NOTHING_LEFT = (NO_EPOCH, NO_LOG_OFFSET, NO_EPOCH, NO_LOG_OFFSET, NO_LOG_OFFSET, NO_LOG_OFFSET)

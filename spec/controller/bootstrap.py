@@ -77,7 +77,7 @@ class Properties(NamedTuple):
     version: int
     cluster_id: str | None
     node_id: int | None
-    directory_id: Annotated[str | None, governs("BST-1", "BST-14")]
+    directory_id: Annotated[str | None, governs("BST-14")]
 
 
 class Level(NamedTuple):
@@ -98,11 +98,9 @@ class Snapshot(NamedTuple):
 class Directory:
     """The files that a directory has."""
 
-    properties: Annotated[
-        Properties | Literal["unreadable"] | None, governs("BST-1", "BST-4", "BST-2", "BST-3", "BST-16")
-    ] = None
+    properties: Annotated[Properties | Literal["unreadable"] | None, governs("BST-1", "BST-4", "BST-3")] = None
     """meta.properties"""
-    bootstrap: Annotated[tuple[Level | Credential, ...] | None, governs("BST-5", "BST-8", "BST-10", "BST-17")] = None
+    bootstrap: Annotated[tuple[Level | Credential, ...] | None, governs("BST-5", "BST-8", "BST-17")] = None
     """bootstrap.checkpoint"""
     snapshot: Annotated[Snapshot | None, governs("BST-12", "BST-13", "BST-15")] = None
     """0-0.checkpoint, in its folder __cluster_metadata-0"""
@@ -416,7 +414,7 @@ def formatted(
 class Outcome:
     """What format says that it has done."""
 
-    metadata_version: Annotated[str | None, governs("BST-7")]
+    metadata_version: Annotated[str | None, governs("BST-7", "BST-24")]
     """None if there was nothing to do"""
     formatted: Annotated[dict[str, str], governs("BST-15")]
     """directory -> what it is"""

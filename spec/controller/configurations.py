@@ -112,7 +112,7 @@ class Outcome:
     """What a request comes to: an answer for each resource, in the order of the request, and the records."""
 
     answers: Annotated[tuple[Answer, ...], governs("CFG-7", "CFG-8", "CFG-9", "CFG-10", "CFG-11", "CFG-12", "CFG-1")]
-    records: Annotated[tuple[Record, ...], governs("CFG-3", "CFG-4", "CFG-5", "CFG-6", "CFG-13", "CFG-14", "CFG-2")]
+    records: Annotated[tuple[Record, ...], governs("CFG-3", "CFG-4", "CFG-5", "CFG-6", "CFG-13", "CFG-14", "CFG-1")]
     atomic: Annotated[bool, governs("CFG-1")]
 
 
@@ -182,7 +182,7 @@ class ShownView(NamedTuple):
 class Observation:
     """Everything, now and at each snapshot, and what was asked last."""
 
-    latest: Annotated[ShownView, governs("CFG-15", "CFG-16", "CFG-17", "CFG-18")]
+    latest: Annotated[ShownView, governs("CFG-15", "CFG-16", "CFG-17", "CFG-18", "CFG-2")]
     at: Annotated[dict[str, ShownView], governs("CFG-18")]
     """by epoch, in decimal"""
     checked: Annotated[CheckedValues | None, governs("CFG-10")]

@@ -98,7 +98,7 @@ class Observation:
     running: Annotated[int | None, governs("EVQ-24", "EVQ-4", "EVQ-1")]
     first_deferred_if_idling: Annotated[int | None, governs("EVQ-23")]
     line: Annotated[tuple[int, ...], governs("EVQ-2", "EVQ-3", "EVQ-26")]
-    deadlines: Annotated[tuple[Deadline, ...], governs("EVQ-9", "EVQ-7")]
+    deadlines: Annotated[tuple[Deadline, ...], governs("EVQ-9", "EVQ-7", "EVQ-5")]
     tags: Annotated[Mapping[str, int], governs("EVQ-8", "EVQ-10", "EVQ-11")]
     shutting_down: Annotated[bool, governs("EVQ-21", "EVQ-15")]
     interrupted: Annotated[bool, governs("EVQ-19")]
@@ -194,9 +194,7 @@ def observe(state: Queue) -> Observation:
 
 
 machine = Machine("event_queue", initial, observe)
-Answer = Annotated[
-    tuple[Call, ...], governs("EVQ-4", "EVQ-8", "EVQ-16", "EVQ-17", "EVQ-19", "EVQ-20", "EVQ-24", "EVQ-26")
-]
+Answer = Annotated[tuple[Call, ...], governs("EVQ-8", "EVQ-16", "EVQ-17", "EVQ-19", "EVQ-20", "EVQ-26")]
 Stepped = Step[Queue, Answer]
 
 
@@ -252,10 +250,19 @@ def next_of(state: Queue) -> tuple[Event, str] | None:
 
 
 @states()
+def is_swallowed(handling: Handling) -> bool:
+    """EVQ-13: An exception that handleException throws changes nothing: the queue goes on. [{QUEUE}, EventContext]"""
+    return handling == "throws"
+
+
+def is_fatal(handling: Handling) -> bool:
+    """Whether what comes out of handleException goes on."""
+    return handling != "returns" and not is_swallowed(handling)
+
+
+@states()
 def told(state: Queue, event: Event, what: str) -> tuple[Queue, Answer]:
     """The handler's thread gives an event an exception.
-
-    EVQ-13: An exception that handleException throws changes nothing: the queue goes on. [{QUEUE}, EventContext]
 
     EVQ-14: An Error that comes out of handleException ends the handler's thread at once, with the clean-up event. The
     queue is not shut down then: what waits is neither run nor told, new events are accepted, and are not run either;
@@ -263,7 +270,7 @@ def told(state: Queue, event: Event, what: str) -> tuple[Queue, Answer]:
     call that added the event. [{QUEUE}, EventContext.completeWithException and EventHandler.run]
     """
     calls: Answer = (Call(event.id, what, "handler"),)
-    if event.handle_exception != "error":
+    if not is_fatal(event.handle_exception):
         return state, calls
     after, ending = end(replace(state, broken=True))
     return after, (*calls, *ending)
@@ -334,8 +341,30 @@ def has_thrown(outcome: Outcome) -> bool:
 )
 @require(lambda state: state.running is not None, "EVQ-1 an event runs")
 @ensure(
-    lambda state, result: all(c.event != state.running.id or c.what == THROWN for c in result.result),
+    lambda state, result: all(c.event != state.running.id or c.what in (THROWN, INTERRUPTED) for c in result.result),
     "EVQ-26 it is not run again, and told of its own exception alone",
+)
+@ensure(
+    lambda state, result: all(c.event != state.running.id or c.what != INTERRUPTED for c in result.result),
+    "EVQ-19 it is not told that the thread was interrupted",
+)
+@ensure(
+    lambda state, result: all(
+        c.what == (RUN if e.deadline is None else REJECTED)
+        for e in state.waiting
+        if state.shutting_down and not result.state.interrupted and (e.deadline is None or e.deadline > state.now)
+        for c in result.result
+        if c.event == e.id
+    ),
+    "EVQ-16 of those whose deadline has not come, who has none is run",
+)
+@ensure(
+    lambda state, result: (
+        result.state.ended
+        or (result.state.running is not None and result.state.running.is_deferred)
+        or {e.id for e in state.line if e.deadline is not None and is_due(state, e)} <= {c.event for c in result.result}
+    ),
+    "EVQ-5 who is late is told before anything in line is run",
 )
 def finish(state: Queue, outcome: Outcome) -> Stepped:
     """The event that runs ends.
@@ -379,7 +408,7 @@ def advance(state: Queue, ns: Annotated[int, Within(0, 2**62)]) -> Stepped:
     return settled(replace(state, now=now, idle_ms=state.idle_ms + idle))
 
 
-@machine.operation("interrupt", "EVQ-19", "EVQ-20", "EVQ-17")
+@machine.operation("interrupt", "EVQ-19", "EVQ-20", "EVQ-17", "EVQ-25")
 @require(lambda times: times > 0, "EVQ-19 at least once")
 @none_is_lost
 def interrupt(state: Queue, times: Few) -> Stepped:
@@ -413,7 +442,7 @@ def calculated(function: Calculator, ns: int, existing: int | None) -> int | Non
 
 def refused(state: Queue, id: int, what: str, handling: Handling) -> Stepped:
     """The caller's thread gives an event an exception."""
-    if handling == "error":
+    if is_fatal(handling):
         return Step(state, ERROR)
     return Step(state, (Call(id, what, "caller"),))
 
@@ -495,7 +524,7 @@ runs_if_idle = ensure(
 )
 
 
-@machine.operation("append", "EVQ-2", "EVQ-15", "EVQ-24", "EVQ-14")
+@machine.operation("append", "EVQ-2", "EVQ-15", "EVQ-24", "EVQ-14", "EVQ-25")
 @refused_at_once
 @runs_if_idle
 @ensure(
@@ -507,7 +536,7 @@ def append(state: Queue, handle_exception: Handling) -> Stepped:
     return enqueued(state, "APPEND", None, "none", 0, handle_exception)
 
 
-@machine.operation("prepend", "EVQ-3", "EVQ-15", "EVQ-24", "EVQ-14")
+@machine.operation("prepend", "EVQ-3", "EVQ-15", "EVQ-24", "EVQ-14", "EVQ-25")
 @refused_at_once
 @runs_if_idle
 @ensure(
@@ -575,7 +604,7 @@ def cancel_deferred(state: Queue, tag: str | None) -> Queue:
     return state if event is None else state.without(event)
 
 
-@machine.operation("beginShutdown", "EVQ-15", "EVQ-16", "EVQ-17", "EVQ-24")
+@machine.operation("beginShutdown", "EVQ-15", "EVQ-16", "EVQ-17", "EVQ-24", "EVQ-25")
 @states(without={"EVQ-21": ONE_CALL})
 @ensure(lambda result: result.state.shutting_down, "EVQ-15 it has begun")
 @none_is_lost
@@ -587,7 +616,7 @@ def begin_shutdown(state: Queue, source: str) -> Stepped:
     return settled(replace(state, shutting_down=True))
 
 
-@machine.operation("close", "EVQ-16", "EVQ-17", "EVQ-21")
+@machine.operation("close", "EVQ-16", "EVQ-17", "EVQ-21", "EVQ-25")
 @states(without={"EVQ-18": ONE_CALL})
 @require(lambda callers: callers > 0, "EVQ-18 at least one")
 @none_is_lost

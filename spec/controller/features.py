@@ -93,12 +93,16 @@ class Record(NamedTuple):
     level: int | None
 
 
+REFUSED_BY: Final = tuple(f"FEA-{n}" for n in (14, 15, 18, 5, 6, 7, 8, 9, 10, 11, 12, 13, 2))
+"""The rules by which an update is refused."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What an update comes to."""
 
-    error: Annotated[str, governs("FEA-5", "FEA-6", "FEA-7", "FEA-8", "FEA-9", "FEA-10", "FEA-12", "FEA-13", "FEA-2")]
-    message: Annotated[str | None, governs("FEA-14", "FEA-15", "FEA-18", "FEA-7", "FEA-8", "FEA-9", "FEA-10", "FEA-2")]
+    error: Annotated[str, governs(*REFUSED_BY)]
+    message: Annotated[str | None, governs(*REFUSED_BY)]
     records: Annotated[tuple[Record, ...], governs("FEA-4", "FEA-17")]
     atomic: Annotated[bool, governs("FEA-4")]
 
@@ -426,6 +430,10 @@ def _is_done(result: Any) -> bool:
     return not isinstance(_answer(result), Refused) and _answer(result).error == "NONE"
 
 
+def _is_kraft_downgrade(update: Update) -> bool:
+    return update.feature == KRAFT and update.upgrade_type not in (None, "UPGRADE")
+
+
 @states(without=ONE_CALL)
 def refuses_all(found: Record | Refusal | None) -> bool:
     """FEA-2: The updates of a request are checked one after the other; the first that is refused refuses the whole
@@ -484,6 +492,14 @@ OF_AN_UPDATE = (
 @ensure(
     lambda result: isinstance(_answer(result), Refused) or (_is_done(result) or not _answer(result).records),
     "FEA-2 what is refused leaves no record",
+)
+@ensure(
+    lambda updates, validate_only, result: (
+        validate_only
+        or not _is_done(result)
+        or len(_answer(result).records) == len([u for u in updates if not _is_kraft_downgrade(u)])
+    ),
+    "FEA-2 no update is left out",
 )
 @ensure(lambda state, result: result.state.past == state.past, "FEA-21 the past does not change")
 def update_features(

@@ -473,27 +473,42 @@ class Breach(NamedTuple):
 
 
 @states(without=ONE_CALL)
-def broken(p: Partition, brokers: Mapping[str, Broker]) -> list[str]:
-    """The invariants that a partition breaks.
+def syncs_what_is_none(p: Partition) -> bool:
+    """IMG-14: Each in-sync replica of a partition is one of its replicas. [Kafka Internals, ch. 11; AlterPartition in
+    {REPLICATION}]"""
+    return any(member not in p.replicas for member in p.isr)
 
-    IMG-14: Each in-sync replica of a partition is one of its replicas. [Kafka Internals, ch. 11; AlterPartition in
-    {REPLICATION}]
 
-    IMG-15: The leader of a partition, if there is one, is an in-sync replica. [PartitionChangeBuilder, Kafka 4.3.0]
+@states(without=ONE_CALL)
+def leads_out_of_sync(p: Partition) -> bool:
+    """IMG-15: The leader of a partition, if there is one, is an in-sync replica. [PartitionChangeBuilder, Kafka
+    4.3.0]"""
+    return p.leader != WITHOUT_LEADER and p.leader not in p.isr
 
-    IMG-16: No eligible leader replica is an in-sync one. Kafka logs an error, and goes on. [{REPLICATION}; KIP-966]
 
-    IMG-17: The leader of a partition, if there is one, is registered, and not fenced. Controllers before 4.1 may leave
-    it so when a broker comes back at once: the audit asks it where the metadata.version says 4.1-IV0 or above.
-    [{REPLICATION}; KAFKA-18106]
-    """
-    leads = p.leader != WITHOUT_LEADER
+@states(without=ONE_CALL)
+def is_eligible_in_sync(p: Partition) -> bool:
+    """IMG-16: No eligible leader replica is an in-sync one. Kafka logs an error, and goes on. [{REPLICATION};
+    KIP-966]"""
+    return any(member in p.isr for member in p.elr)
+
+
+@states(without=ONE_CALL)
+def leads_unregistered(p: Partition, brokers: Mapping[str, Broker]) -> bool:
+    """IMG-17: The leader of a partition, if there is one, is registered, and not fenced. Controllers before 4.1 may
+    leave it so when a broker comes back at once: the audit asks it where the metadata.version says 4.1-IV0 or above.
+    [{REPLICATION}; KAFKA-18106]"""
     leader = brokers.get(str(p.leader))
+    return p.leader != WITHOUT_LEADER and (leader is None or leader.fenced)
+
+
+def broken(p: Partition, brokers: Mapping[str, Broker]) -> list[str]:
+    """The invariants that a partition breaks."""
     wrong = {
-        "IMG-14": any(member not in p.replicas for member in p.isr),
-        "IMG-15": leads and p.leader not in p.isr,
-        "IMG-16": any(member in p.isr for member in p.elr),
-        "IMG-17": leads and (leader is None or leader.fenced),
+        "IMG-14": syncs_what_is_none(p),
+        "IMG-15": leads_out_of_sync(p),
+        "IMG-16": is_eligible_in_sync(p),
+        "IMG-17": leads_unregistered(p, brokers),
     }
     return [clause for clause, is_broken in wrong.items() if is_broken]
 

@@ -201,7 +201,7 @@ def observe(state: Controller) -> Observation:
 
 
 machine = Machine("quorum", initial, observe)
-Answers = Annotated[list[Answer], governs("QRM-10", "QRM-11", "QRM-12", "QRM-14", "QRM-15")]
+Answers = Annotated[list[Answer], governs(*(f"QRM-{n}" for n in (10, 11, 12, 14, 15, 21, 36)))]
 
 
 # ---- memory and its past ---------------------------------------------------------------------------------------------
@@ -425,21 +425,21 @@ def faulted(state: Controller, fault: Fault, call: int) -> tuple[Controller, Ans
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 @states(without={"QRM-8": ONE_CALL})
-def in_one_batch(records: Sequence[Record], cap: int) -> list[Sequence[Record]] | None:
+def are_too_many(records: Sequence[Record], cap: int, atomic: bool) -> bool:
     """QRM-8: Records that must be written all or none are one batch; if there are more than a batch may have, that is
     an error, and nothing is written. [Kafka Internals, ch. 11, Atomic vs. non-atomic batches;
     QuorumController.appendRecords, Kafka 4.3.0]"""
-    return None if len(records) > cap else [records]
+    return atomic and len(records) > cap
 
 
 @states(without={"QRM-9": ONE_CALL})
-def in_batches(records: Sequence[Record], cap: int) -> list[Sequence[Record]]:
+def may_be_split(atomic: bool) -> bool:
     """QRM-9: Records that need not be are as many batches as needed, each as large as may be, and the call waits for
     the last. If they are an exact multiple of what a batch may have, Kafka 4.3.0 hands Raft an empty batch behind them,
     which Raft refuses: the controller fails over by a fault. That is no known deviation: nobody is promised when a
     controller does not fail over, and what comes of it is what comes of any fault (QRM-23). [Kafka Internals, ch. 11,
     Atomic vs. non-atomic batches; QuorumController.appendRecords; KafkaRaftClient.append, Kafka 4.3.0]"""
-    return [records[n : n + cap] for n in range(0, len(records) + 1, cap)]
+    return not atomic
 
 
 @states()
@@ -483,9 +483,10 @@ def appended(
     state: Controller, call: int, response: int, records: Sequence[Record], atomic: bool, refused_at: int
 ) -> tuple[Controller, Answers]:
     """After an event's records were written."""
-    batches = in_one_batch(records, state.cap) if atomic else in_batches(records, state.cap)
-    if batches is None:
+    if are_too_many(records, state.cap, atomic):
         return faulted(state, Fault.UNEXPECTED, call)
+    cap = state.cap if may_be_split(atomic) else len(records) + 1
+    batches = [records[n : n + cap] for n in range(0, len(records) + 1, cap)]
     for n, batch in enumerate(batches):
         if is_refused(n, refused_at):
             return faulted(state, Fault.NOT_LEADER, call)
@@ -527,12 +528,6 @@ def has_to_wait(state: Controller) -> bool:
     return bool(state.purgatory)
 
 
-def behind_the_last(state: Controller, call: int, response: int) -> Controller:
-    """With a call that waits where the last one does."""
-    last = PendingCall(state.purgatory[-1].offset, call, response)
-    return replace(state, purgatory=(*state.purgatory, last))
-
-
 def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFUSED) -> tuple[Controller, Answers]:
     """After a write event."""
     call, state = state.calls, replace(state, calls=state.calls + 1)
@@ -544,7 +539,8 @@ def one_write(state: Controller, write: QueuedWrite, refused_at: int = NONE_REFU
     if write.records:
         return appended(state, call, response, write.records, write.atomic, refused_at)
     if has_to_wait(state):
-        return behind_the_last(state, call, response), []
+        last = PendingCall(state.purgatory[-1].offset, call, response)
+        return replace(state, purgatory=(*state.purgatory, last)), []
     return state, answered_at_once(call, response)
 
 
@@ -581,7 +577,10 @@ not_before_stable = ensure(
 )
 
 
-OF_A_WRITE = tuple(f"QRM-{n}" for n in (10, 5, 23, 36, 22, 1, 4, 11, 12, 7, 8, 9))
+none_waits_at_a_standby = ensure(
+    lambda result: result.state.active or not result.state.purgatory, "QRM-21 nobody waits at a standby"
+)
+OF_A_WRITE = tuple(f"QRM-{n}" for n in (10, 5, 23, 36, 22, 1, 4, 11, 12, 7, 8, 9, 6))
 
 
 @machine.operation("write", *OF_A_WRITE)
@@ -590,6 +589,7 @@ OF_A_WRITE = tuple(f"QRM-{n}" for n in (10, 5, 23, 36, 22, 1, 4, 11, 12, 7, 8, 9
 @goes_back
 @in_order
 @nothing_early
+@none_waits_at_a_standby
 def write(
     state: Controller,
     key: str,
@@ -633,7 +633,7 @@ def read(state: Controller, key: str) -> int | None:
 
 
 # ---- what Raft says --------------------------------------------------------------------------------------------------
-@machine.operation("commit", "QRM-13", "QRM-15", "QRM-14", "QRM-26", "QRM-27", "QRM-29", "QRM-34")
+@machine.operation("commit", "QRM-29", "QRM-13", "QRM-15", "QRM-14", "QRM-26", "QRM-27", "QRM-34")
 @runs
 @require(lambda state, count: count <= len(state.sent), "QRM-3 it is in the log")
 @goes_back
@@ -668,11 +668,10 @@ def settled_by_writer(state: Controller, batch: Batch) -> tuple[Controller, Answ
 
 
 @states()
-def replayed(state: Controller, batch: Batch) -> Controller | None:
+def replays(state: Controller) -> bool:
     """QRM-27: A standby applies each committed record, at its offset in the log; then it moves its offsets, and takes a
     snapshot where it is stable. [{WRITE}; {CONTROLLER}]"""
-    after = all_applied(state, batch.records, batch.base)
-    return None if after is None else settled(after, batch)
+    return not state.active
 
 
 @states()
@@ -686,13 +685,13 @@ def handed(state: Controller, batch: Batch) -> tuple[Controller, Answers]:
     """After a committed batch."""
     if is_of_raft(batch):
         return state, []
-    if state.active:
+    if not replays(state):
         return settled_by_writer(state, batch)
-    after = replayed(state, batch)
+    after = all_applied(state, batch.records, batch.base)
     if cannot_follow(after):
         return halted(state), []
     assert after is not None
-    return after, []
+    return settled(after, batch), []
 
 
 @machine.operation("replicate", "QRM-29", "QRM-27", "QRM-25", "QRM-26")
@@ -725,7 +724,7 @@ def control(state: Controller) -> Controller:
     return replace(state, end=state.end + 1, sent=(*state.sent, Batch(state.end, state.claim, ())))
 
 
-@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17", "QRM-39")
+@machine.operation("lead", "QRM-18", "QRM-19", "QRM-16", "QRM-17", "QRM-10", "QRM-36", "QRM-22", "QRM-9", "QRM-39")
 @runs
 @require(lambda state: not state.active and not state.sent, "QRM-20 it was handed all that was before its epoch")
 @require(lambda state, epoch: epoch > state.epoch, "QRM-3 epochs rise")
@@ -733,6 +732,7 @@ def control(state: Controller) -> Controller:
 @goes_back
 @in_order
 @nothing_early
+@none_waits_at_a_standby
 def lead(
     state: Controller, epoch: Epoch, queued: Sequence[QueuedWrite] = (), refused: bool = False
 ) -> Step[Controller, Answers]:

@@ -785,7 +785,7 @@ MUTANTS = [
         "no snapshot", "QRM-38 QRM-5 QRM-16", "none where it must go back", _with(Memory=TakesNoSnapshot), "KAFKA-13100"
     ),
     of_impl("atomic in parts", "QRM-8", "too many records are written in parts", _of(SplitsAtomic)),
-    of_impl("never split", "QRM-9", "a batch of any size", _of(NeverSplits), "KAFKA-14204"),
+    of_impl("never split", "QRM-9 QRM-8", "a batch of any size", _of(NeverSplits), "KAFKA-14204"),
     of_impl("waits for the first", "QRM-9 QRM-14", "of several batches", _of(WaitsForTheFirst)),
     of_impl(
         "unknown is skipped", "QRM-30 QRM-29", "a record of an unknown type is skipped", _with(Memory=SkipsUnknown)
@@ -797,7 +797,13 @@ MUTANTS = [
         "control batches count", "QRM-34 QRM-38", "they move the offsets", _of(CountsControlBatches), "KAFKA-17608"
     ),
     of_impl("transactions are ignored", "QRM-26", "part of one is shown", _of(IgnoresTransactions)),
-    of_impl("committed when stable", "QRM-26 QRM-13", "the committed offset waits", _of(WaitsForStable), "KAFKA-15441"),
+    of_impl(
+        "committed when stable",
+        "QRM-26 QRM-13 QRM-27",
+        "the committed offset waits",
+        _of(WaitsForStable),
+        "KAFKA-15441",
+    ),
     of_impl("a standby keeps no past", "QRM-27 QRM-2", "no snapshot where it is stable", _of(StandbyForgetsSnapshots)),
     of_impl("its own is not replayed", "QRM-27 QRM-28", "what it wrote and gave up", _of(StandbyDoesNotReplay)),
     of_impl("what fails is skipped", "QRM-29", "by a standby", _of(SkipsWhatFails), "KAFKA-14275"),

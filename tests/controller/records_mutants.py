@@ -143,7 +143,8 @@ def _by_the_size(self: impl._Structure, data: impl.Input) -> dict[str, Any]:
 
 
 def _any_tag(self: impl._Structure, data: impl.Input) -> dict[str, Any]:
-    with patch.object(impl._FieldCodec, "present", True):
+    present = property(lambda f: f.schema.tag is not None or vars(f)["present"])
+    with patch.object(impl._FieldCodec, "present", present, create=True):
         return _read(self, data)
 
 
