@@ -20,6 +20,7 @@ from kafkaspec.spec.common.metadata_log import (
     Record,
 )
 from kafkaspec.spec.controller import quorum as spec
+from kafkaspec.spec.controller.quorum_parts import state as parts
 
 
 class ToldRaft:
@@ -98,13 +99,13 @@ class Driver(ByName):
             self.halted = True
             return [] if self.machine.operations[name].returns == "step" else None
 
-    def state(self) -> spec.Controller:
+    def state(self) -> parts.Controller:
         """Memory as it can be read at every offset, and the purgatory."""
         if self.halted:
             return spec.halted(self.first)
         c = self.subject
         registry = c.memory.registry
-        return spec.Controller(
+        return parts.Controller(
             self.first.cap,
             self.first.level,
             self.first.elr,
@@ -129,7 +130,7 @@ class Driver(ByName):
             end=self.raft.end,
             sent=tuple(self.raft.batches),
             now=self.now,
-            scheduled=tuple(sorted(spec.ScheduledTask(ns, name) for name, ns in c.deferred.deadlines.items())),
+            scheduled=tuple(sorted(parts.ScheduledTask(ns, name) for name, ns in c.deferred.deadlines.items())),
         )
 
     def answered(self) -> list[Answer]:

@@ -10,7 +10,8 @@ import orjson
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Outside, Refused
-from kafkaspec.spec.controller.quorum import Controller, machine
+from kafkaspec.spec.controller.quorum import machine
+from kafkaspec.spec.controller.quorum_parts.state import Controller
 
 
 class Elsewhere(NamedTuple):

@@ -18,7 +18,8 @@ from kafkaspec.spec.common.metadata_log import (
     Kind,
     Record,
 )
-from kafkaspec.spec.controller.quorum import NS_IN_MS, TASKS, Controller, machine
+from kafkaspec.spec.controller.quorum import machine
+from kafkaspec.spec.controller.quorum_parts.state import NS_IN_MS, TASKS, Controller
 
 SIZES = {"L": 6}
 """of the model, where the spec is walked beside it"""

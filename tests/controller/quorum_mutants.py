@@ -27,6 +27,7 @@ from kafkaspec.spec.common.metadata_log import (
 )
 from kafkaspec.spec.common.metadata_log import Kind as RecordKind
 from kafkaspec.spec.controller import quorum as spec
+from kafkaspec.spec.controller.quorum_parts import state as parts
 from tests.controller.made import faulty_machine
 
 
@@ -658,7 +659,7 @@ class BootstrapsElrAlone(impl.QuorumController):
 
 
 # ---- the spec, and the models
-def _answers_what_waits(state: spec.Controller, count: int) -> Step[spec.Controller, list[Answer]]:
+def _answers_what_waits(state: parts.Controller, count: int) -> Step[parts.Controller, list[Answer]]:
     """Whatever is committed answers all."""
     step = spec.commit(state, count)
     assert isinstance(step.result, list)
@@ -666,7 +667,7 @@ def _answers_what_waits(state: spec.Controller, count: int) -> Step[spec.Control
     return Step(replace(step.state, purgatory=()), [*step.result, *more])
 
 
-def _loses_no_memory(state: spec.Controller, epoch: int, known: bool = True) -> Step[spec.Controller, list[Answer]]:
+def _loses_no_memory(state: parts.Controller, epoch: int, known: bool = True) -> Step[parts.Controller, list[Answer]]:
     step = spec.lose(state, epoch, known)
     return Step(replace(step.state, memory=state.memory), step.result)
 

@@ -39,8 +39,8 @@ from kafkaspec.spec.common.metadata_log import (
     QueuedWrite,
     Record,
 )
-from kafkaspec.spec.controller import quorum as spec
 from kafkaspec.spec.controller.quorum import machine
+from kafkaspec.spec.controller.quorum_parts import state as parts
 from kafkaspec.spec.controller.quorum_trial import REFINEMENTS
 from tests.layers import a_row_of_verify, walked
 
@@ -75,8 +75,8 @@ class Both:
         return call
 
     @property
-    def state(self) -> spec.Controller:
-        state: spec.Controller = self.pair.state
+    def state(self) -> parts.Controller:
+        state: parts.Controller = self.pair.state
         return state
 
     @property
