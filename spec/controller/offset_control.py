@@ -283,7 +283,9 @@ idle = require(not_loading, "OFC-2 no raft snapshot is being loaded")
 of_the_active = require(lambda state: state.active, "OFC-2 the controller is active")
 of_a_standby = require(lambda state: not state.active, "OFC-2 the controller is a standby")
 rising = require(lambda state, first_offset: above(state, first_offset), "OFC-2 offsets rise")
-one_marker = require(lambda kind, count: kind == "data" or count == 1, "OFC-2 a marker of a transaction is one record")
+one_marker = require(
+    lambda kind, count: 1 <= count <= (100 if kind == "data" else 1), "OFC-2 a marker of a transaction is one record"
+)
 some_records = require(lambda records: 1 <= len(records) <= 100, "OFC-2 a batch has records")
 
 

@@ -31,6 +31,7 @@ from kafkaspec.lockstep.walk import draw
 from kafkaspec.spec.common import record_format as fmt
 from kafkaspec.spec.common import record_reader as reader
 from kafkaspec.spec.common import timeline_state
+from kafkaspec.spec.controller import offset_control
 from tests.judge.hostile import VALUES, damaged
 from tests.lockstep import toy
 
@@ -170,6 +171,13 @@ def test_any_value_of_any_argument_is_taken_or_skipped(subsystem: Subsystem) -> 
             ask("init", {camel(name): value})
     assert ends >= {"accepted", "skipped"}
     assert ends <= {"accepted", "skipped", "outside"}
+
+
+def test_a_batch_of_milliards_of_records_is_not_made() -> None:
+    """Each record of it is replayed."""
+    arguments = {"kind": "data", "firstOffset": 0, "count": 2**31 - 1, "key": "a", "epoch": 1}
+    line = orjson.dumps({"op": "commitStandby", "args": arguments})
+    assert Check(offset_control.machine, "f").run([line], lambda: None).verdict == "outside"
 
 
 @pytest.mark.parametrize("subsystem", SUBSYSTEMS)

@@ -78,5 +78,5 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) 
         said = f"{post.clause} {post.text}"
         function = icontract.ensure(post.condition, said, error=violation(said))(function)
     faulty = replace(op, body=body, function=function)
-    vars(faulty)["hints"] = op.hints  # it is called with what the sound one is called with
+    vars(faulty).update(hints=op.hints, annotations=op.annotations)  # called with what the sound one is called with
     return replace(machine, operations={**machine.operations, operation: faulty})
