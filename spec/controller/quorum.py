@@ -106,7 +106,6 @@ clause(
     controller gives up.""",
     source="Kafka Internals, ch. 11 (no request vanishes); DeferredEventQueue, Kafka 4.3.0",
     without=dict.fromkeys(("spec", "impl", "mutant"), "a matter of time")
-    | {"test": "a matter of time: explored under fairness"}
     | {"proof": "the prover is asked no leads-to claims: explored"},
 )
 

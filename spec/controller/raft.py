@@ -73,13 +73,11 @@ clause(
     without=OF_MANY,
 )
 clause(
-    """RFT-20: Whoever is elected has every record that was committed in an earlier epoch. [KIP-595, 'Vote']
-    """,
+    "RFT-20: Whoever is elected has every record that was committed in an earlier epoch. [KIP-595, 'Vote']",
     without=OF_MANY | {"spec": "about several replicas"},
 )
 clause(
-    """RFT-21: Two replicas never give their listeners different records at one offset. [KIP-595]
-    """,
+    "RFT-21: Two replicas never give their listeners different records at one offset. [KIP-595]",
     without=OF_MANY | EXPLORED | {"spec": "about several replicas"},
 )
 clause(
