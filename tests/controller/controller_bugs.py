@@ -135,7 +135,7 @@ BUGS = (
     Bug(
         "KAFKA-14204",
         "Raft splits what is too much for a batch, and there is no snapshot at each part's end",
-        (InPart("quorum", "never split", "QRM-9", 1),),
+        (InPart("quorum", "never split", "QRM-9", 3),),
     ),
     Bug(
         "KAFKA-14238",
@@ -157,6 +157,7 @@ BUGS = (
         "an interrupt, or a handler that throws, ends the queue, and those that wait are not told",
         (
             InModel("Handler: leaves at once", "nothing_is_left", 5, "event_queue"),
+            InModel("Handler: exception ends it", "what_a_run_throws_is_told_at_once", 4, "event_queue"),
             InPart("event_queue", "exception ends the thread", "EVQ-13", 2),
             InPart("event_queue", "leaves at once", "EVQ-26", 159, "kafka-4.3.0-event_queue.ndjson.gz"),
         ),
@@ -200,7 +201,7 @@ BUGS = (
         "the active controller applies a record at another offset than it has in the log",
         (
             InPart("offset_control", "offsets are counted", "OFC-18", 2),
-            InPart("quorum", "predicted offsets", "QRM-6", 3),
+            InPart("quorum", "predicted offsets", "QRM-6", 39, QUORUM_4_3),
             InCluster("predicts_offsets", "SAME_MEMORY", Find(0, 333), Find(0, 333)),
         ),
     ),

@@ -947,8 +947,8 @@ def fault(name: str) -> LoadedModel:
     ("faulty", "action", "claim"),
     [
         (fault("Logs: any log is voted for"), "vote", "candidates_have_what_their_voters_had"),
-        (fault("Logs: commits what others wrote"), "commit", "leaders_have_what_is_committed_or_it_is_lost"),
-        (fault("Logs: a vote is enough"), "become_leader", "leaders_have_what_is_committed_or_it_is_lost"),
+        (fault("Logs: commits what others wrote"), "commit", "a_majority_has_what_is_committed"),
+        (fault("Logs: a vote is enough"), "become_leader", "leaders_have_a_majority"),
         (load(CountsAnyFetch), "hear_fetch", "who_had_a_record_has_it"),
         (load(CountsWhoLeftTheEpoch), "hear_fetch", "lost_without_a_majority"),
     ],
