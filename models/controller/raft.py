@@ -997,9 +997,4 @@ MODELS = [
         symmetry=("Voter",),
         deadlock=True,
     ),
-    *(
-        Expectation(c, sizes={"Voter": 2, "E": 2, "L": 1}, distinct=520, generated=913, depth=14, deadlock=True)
-        for c in (Votes, Agreement, Completeness)
-    ),
-    Expectation(Roles, sizes={"Voter": 2, "E": 2}, distinct=492, generated=1_370, depth=19, deadlock=True),
 ]

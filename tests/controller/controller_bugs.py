@@ -218,7 +218,7 @@ BUGS = (
     Bug(
         "KAFKA-15345",
         "the leader of an empty log is told so before its epoch has anything committed",
-        (InPart("raft", "tells at once if empty", "RFT-36", 1075, RAFT_4_3),),
+        (InPart("raft", "tells at once if empty", "RFT-36", 1041, RAFT_4_3),),
     ),
     Bug(
         "KAFKA-15364",
