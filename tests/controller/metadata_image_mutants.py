@@ -546,3 +546,7 @@ RARE = [
 """Those that show with several partitions, or after a rare sequence."""
 
 MUTANTS += RARE
+
+UNSEEN: dict[str, str] = {
+    "aborts without the index": "too rare for the walks of the matrix: the 94th notices it; the judge rejects it"
+}
