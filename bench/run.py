@@ -406,7 +406,7 @@ def timelines() -> Contest:
     return Contest("Timeline map against copying", columns, [Contestant(what, runs.of(what)) for what in first])
 
 
-LOG, RAFT = "storage/producer_state:Log", "examples/raft:Inductive"
+LOG, RAFT = "storage/producer_state:Log", "examples/raft_terms:Inductive"
 LATER = (RAFT, "examples/prevote:Votes", "examples/prevote:Logs", "examples/txn:Inductive")
 """Proofs that are younger than the figure which the others are compared with."""
 

@@ -13,11 +13,19 @@ import resource
 import time
 from dataclasses import replace
 
+from kafkaspec.impl.controller import quorum_simulation
 from kafkaspec.impl.storage import last_stable_simulation, replication_simulation
 from kafkaspec.simulate import RandomChoices, run
 from kafkaspec.simulate.choices import SCHEDULES
 
-CLUSTERS = {"replication": replication_simulation.SCENARIO, "last_stable": last_stable_simulation.SCENARIO}
+CLUSTERS = {
+    "replication": replication_simulation.SCENARIO,
+    "last_stable": last_stable_simulation.SCENARIO,
+    "quorum": quorum_simulation.SCENARIO,
+    "quorum:FIVE_VOTERS": quorum_simulation.FIVE_VOTERS,
+    "quorum:CHANGING": quorum_simulation.CHANGING,
+    "quorum:IDLE": quorum_simulation.IDLE,
+}
 
 
 def main() -> None:

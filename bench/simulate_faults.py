@@ -11,6 +11,7 @@ import json
 
 from kafkaspec.simulate import RandomChoices, run
 from kafkaspec.simulate.choices import Schedule
+from tests.controller import quorum_faults
 from tests.storage import (
     acks_faults,
     eligible_faults,
@@ -31,6 +32,7 @@ FAULTS: dict[str, Fault] = {
         historic_faults,
         reassignment_faults,
         acks_faults,
+        quorum_faults,
     )
     for f in module.FAULTS.values()
 }

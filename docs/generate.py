@@ -32,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import tomllib
 import typing
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -502,6 +503,31 @@ def established() -> str:
     return table(head, rows)
 
 
+CAMPAIGNS = MEASURED / "campaigns.toml"
+"""What Kafka's own classes were asked behind the judge, by subsystem."""
+
+
+def campaigns(name: str = "") -> str:
+    """What Kafka's own class was asked in the newest campaign of a subsystem, and the command; a row of each subsystem,
+    if none is named."""
+    of = tomllib.loads(CAMPAIGNS.read_text("utf-8"))
+    known = subsystem.subsystems()
+    head = ["subsystem", "calls judged", "histories", "seed", "clauses", "model states", "verdict", "deviations met"]
+    rows = {}
+    for n, c in of.items():
+        page = f"[{known[n].title}](docs:{known[n].area}/{n}.md)"
+        calls = f"{c['calls']:,}" + (f"; {c['besides']}" if "besides" in c else "")
+        met = ", ".join(f"[{d}](docs:deviations/{d}.md)" for d in c["deviations"]) or "none"
+        counts = [f"{c['histories']:,}" if "histories" in c else "", str(c.get("seed", ""))]
+        rows[n] = [page, calls, *counts, c["clauses"], c["states"], c["verdict"], met]
+    if not name:
+        return table(head, list(rows.values()))
+    command = f"kafkaspec judge --target 'targets/kafka/kafka.sh 4.3' {name}"
+    if "seed" in of[name]:
+        command += f" --seed {of[name]['seed']} --examples {of[name]['histories']} --timeout 60"
+    return f"{table(head[1:], [rows[name][1:]])}\n\n```sh\n{command}\n```"
+
+
 def deviations(*of: str) -> str:
     """The known deviations of released Kafka in a subsystem; in all of them, each below its title, if none is named."""
     if not of:
@@ -648,6 +674,7 @@ GENERATORS: dict[str, Generator] = {
     "faults": faults,
     "audited": audited,
     "deviations": deviations,
+    "campaigns": campaigns,
     "verified": verified,
     "established": established,
     "kills": partial(matrix.kills, table),

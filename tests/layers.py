@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from kafkaspec.contract.history import outcome
 from kafkaspec.contract.machine import Driver, Machine, Outside, Step
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
@@ -52,6 +53,31 @@ def both_show(
         assert outside is None, f"{name}: {outside}"
         assert pair.failure is None, str(pair.failure)
         yield driver.observe()
+
+
+class Comparison:
+    """A spec that is called by name within its contracts, and an implementation beside it: they answer alike, are in
+    the same state, and show the same. `init` by Python names."""
+
+    def __init__(self, machine: Machine[Any], driver: Any, init: Mapping[str, Any]) -> None:
+        self.machine, self.driver = machine, driver
+        self.state = machine.initial(**init)
+        driver.reset(init)
+
+    def __call__(self, op: str, /, **arguments: Any) -> Any:
+        """The answer. A test that calls what is outside the contract is red."""
+        step = self.machine.apply(self.state, op, arguments)
+        assert not isinstance(step, Outside), step
+        self.state = step.state
+        assert outcome(self.driver.apply(op, arguments)) == outcome(step.result), op
+        assert self.driver.state() == step.state, op
+        assert self.driver.observe() == self.shown, op
+        return step.result
+
+    @property
+    def shown(self) -> Any:
+        """What the spec shows."""
+        return self.machine.observe(self.state)
 
 
 class Beside:

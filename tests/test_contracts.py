@@ -19,7 +19,7 @@ from kafkaspec.contract.subsystem import Subsystem, answered, subsystems
 from kafkaspec.lockstep.walk import draw, draw_init
 
 SEEDS, STEPS, TRIED = 80, 80, 30_000
-MORE_SEEDS = {"segment": 240}
+MORE_SEEDS = {"raft": 480, "segment": 240}
 """Where walks come seldom to what a contract is about."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -27,30 +28,44 @@ def released_capacity(expected_size: int) -> int:
     return max(2, min(MAX_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0))
 
 
-def slot_of(key: int, capacity: int) -> int:
-    """The slot of an int in a table with that many slots: the top bits of a multiplicative hash."""
-    return ((key * -7046029254386353131) & 0xFFFFFFFFFFFFFFFF) >> (65 - capacity.bit_length())
+Key = Any
+"""An int; of other collections than the timeline's own, also a text."""
+
+
+@cache
+def hash_of(text: str) -> int:
+    """The hash code of a text in Java."""
+    code = 0
+    for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return code - ((code & 2**31) << 1)
+
+
+def slot_of(key: Key, capacity: int) -> int:
+    """The slot of a key in a table with that many slots: the top bits of a multiplicative hash."""
+    code: int = hash_of(key) if isinstance(key, str) else key
+    return ((code * -7046029254386353131) & 0xFFFFFFFFFFFFFFFF) >> (65 - capacity.bit_length())
 
 
 class Table(NamedTuple):
     """A hash table: its keys with their start epochs, in the order in which they were added."""
 
-    starts: dict[int, int] = {}
+    starts: dict[Key, int] = {}
     capacity: int = 2
 
-    def with_(self, key: int, start: int) -> Table:
+    def with_(self, key: Key, start: int) -> Table:
         """An entry added or replaced. The table grows by the count before, even when the entry is only replaced."""
         grows = 3 * (len(self.starts) + 1) > 4 * self.capacity and self.capacity < MAX_CAPACITY
         return Table({**self.starts, key: start}, self.capacity * 2 if grows else self.capacity)
 
-    def without(self, key: int) -> Table:
+    def without(self, key: Key) -> Table:
         return Table({k: s for k, s in self.starts.items() if k != key}, self.capacity)
 
-    def by_slot(self) -> list[int]:
+    def by_slot(self) -> list[Key]:
         """The keys by slot; in one slot, in the order in which they were added."""
         return sorted(self.starts, key=lambda k: slot_of(k, self.capacity))
 
-    def last_first(self) -> list[int]:
+    def last_first(self) -> list[Key]:
         """The keys as an iterator of the present gives them: by slot; in one slot, the last added first."""
         ranks = {k: n for n, k in enumerate(self.starts)}
         return sorted(ranks, key=lambda k: (slot_of(k, self.capacity), -ranks[k]))
@@ -114,7 +129,7 @@ def _store(stored: Storage, name: str, table: Table) -> Storage:
     return stored._replace(tables={**stored.tables, name: table}, iterator=iterator)
 
 
-def _seen_by_snapshot(stored: Storage, name: str, key: int, start: int | None) -> Storage:
+def _seen_by_snapshot(stored: Storage, name: str, key: Key, start: int | None) -> Storage:
     """The latest snapshot takes over what was replaced or removed if it saw it. `start` None: there was nothing."""
     if not stored.tiers:
         return stored
@@ -130,14 +145,14 @@ def _seen_by_snapshot(stored: Storage, name: str, key: int, start: int | None) -
     return stored._replace(tiers=(*stored.tiers[:-1], (epoch, {**deltas, name: changed})))
 
 
-def _put(stored: Storage, name: str, key: int) -> Storage:
+def put(stored: Storage, name: str, key: Key) -> Storage:
     table = _table(stored, name)
     start = table.starts.get(key)
     after = _store(stored, name, table.with_(key, stored.latest_epoch + 1))
     return _seen_by_snapshot(after, name, key, start)
 
 
-def _remove(stored: Storage, name: str, key: int) -> Storage:
+def remove(stored: Storage, name: str, key: Key) -> Storage:
     table = _table(stored, name)
     start = table.starts.get(key)
     if start is None:
@@ -148,14 +163,14 @@ def _remove(stored: Storage, name: str, key: int) -> Storage:
 def _add_all(stored: Storage, name: str, keys: Iterable[int]) -> Storage:
     for key in keys:
         if key not in _table(stored, name).starts:
-            stored = _put(stored, name, key)
+            stored = put(stored, name, key)
     return stored
 
 
 def _remove_all(stored: Storage, name: str, keys: Collection[int]) -> Storage:
     for key in _table(stored, name).last_first():
         if key in keys:
-            stored = _remove(stored, name, key)
+            stored = remove(stored, name, key)
     return stored
 
 
@@ -169,8 +184,8 @@ def _merged(
             out[name] = delta
         elif delta is not None:
             table = out[name]
-            again: list[int] = []  # never emptied: what was folded in is folded in again with every further slot
-            slots: dict[int, list[int]] = {}
+            again: list[Key] = []  # never emptied: what was folded in is folded in again with every further slot
+            slots: dict[int, list[Key]] = {}
             for key in (k for k in delta.starts if delta.starts[k] <= epoch):
                 slots.setdefault(slot_of(key, delta.capacity), []).append(key)
             for slot, following in pairwise([*sorted(slots), delta.capacity]):
@@ -185,6 +200,15 @@ def _merged(
     return out
 
 
+def with_snapshot(stored: Storage, epoch: int) -> Storage:
+    return stored._replace(tiers=(*stored.tiers, (epoch, {})))
+
+
+def without_below(stored: Storage, epoch: int) -> Storage:
+    """Without the snapshots below an epoch."""
+    return _with_tiers(stored, tuple(tier for tier in stored.tiers if tier[0] >= epoch))
+
+
 def _with_tiers(stored: Storage, tiers: Tiers) -> Storage:
     iterator = stored.iterator
     if iterator is not None and all(epoch != iterator.epoch for epoch, _ in tiers):
@@ -192,7 +216,7 @@ def _with_tiers(stored: Storage, tiers: Tiers) -> Storage:
     return stored._replace(tiers=tiers, iterator=iterator)
 
 
-def _revert(stored: Storage, target: int) -> Storage:
+def revert(stored: Storage, target: int) -> Storage:
     kept = [tier for tier in stored.tiers if tier[0] <= target]
     deltas = kept[-1][1]
     for epoch, later in stored.tiers:
@@ -248,7 +272,7 @@ def _next(stored: Storage, it: SlotIterator, count: int | None) -> SlotIterator:
     return it._replace(slot=slot, found=tuple(found), given=given, came=given - it.given)
 
 
-def _iterated(stored: Storage, name: str, epoch: int) -> dict[int, int]:
+def iterated(stored: Storage, name: str, epoch: int) -> dict[Key, int]:
     """What an iteration at an epoch that begins and ends now gives: each element, how many times it comes."""
     table = _table(stored, name)
     come = dict.fromkeys([k for k, start in table.starts.items() if start <= epoch], 1)
@@ -273,7 +297,7 @@ def _across_changes(stored: Storage, epoch: int, values: Collection[int]) -> Sto
     return _iterator_next(stored, None)
 
 
-def _reset(stored: Storage) -> Storage:
+def reset(stored: Storage) -> Storage:
     """The tables keep the slots that they have grown to."""
     tables = {name: Table({}, table.capacity) for name, table in stored.tables.items()}
     return stored._replace(tables=tables, tiers=(), iterator=None)
@@ -281,24 +305,24 @@ def _reset(stored: Storage) -> Storage:
 
 # by operation, only for calls that changed the state
 _STEPS: dict[str, Callable[[Storage, Mapping[str, Any]], Storage]] = {
-    "map.put": lambda g, a: _put(g, "map", a["key"]),
-    "map.remove": lambda g, a: _remove(g, "map", a["key"]),
-    "map.keySet.iteratorRemove": lambda g, a: _remove(g, "map", a["key"]),
-    "map.keySetAtRemove": lambda g, a: _remove(g, "map", a["key"]),
+    "map.put": lambda g, a: put(g, "map", a["key"]),
+    "map.remove": lambda g, a: remove(g, "map", a["key"]),
+    "map.keySet.iteratorRemove": lambda g, a: remove(g, "map", a["key"]),
+    "map.keySetAtRemove": lambda g, a: remove(g, "map", a["key"]),
     "map.clear": lambda g, a: _remove_all(g, "map", g.tables["map"].starts),
-    "set.add": lambda g, a: _put(g, "set", a["value"]),
-    "set.remove": lambda g, a: _remove(g, "set", a["value"]),
+    "set.add": lambda g, a: put(g, "set", a["value"]),
+    "set.remove": lambda g, a: remove(g, "set", a["value"]),
     "set.addAll": lambda g, a: _add_all(g, "set", a["values"]),
     "set.removeAll": lambda g, a: _remove_all(g, "set", a["values"]),
     "set.clear": lambda g, a: _remove_all(g, "set", g.tables["set"].starts),
     "collection.create": lambda g, a: g._replace(tables={**g.tables, a["name"]: Table({}, released_capacity(4))}),
-    "collection.add": lambda g, a: g if a["value"] in _table(g, a["name"]).starts else _put(g, a["name"], a["value"]),
-    "getOrCreateSnapshot": lambda g, a: g._replace(tiers=(*g.tiers, (a["epoch"], {}))),
-    "idempotentCreateSnapshot": lambda g, a: g._replace(tiers=(*g.tiers, (a["epoch"], {}))),
-    "revertToSnapshot": lambda g, a: _revert(g, a["epoch"]),
+    "collection.add": lambda g, a: g if a["value"] in _table(g, a["name"]).starts else put(g, a["name"], a["value"]),
+    "getOrCreateSnapshot": lambda g, a: with_snapshot(g, a["epoch"]),
+    "idempotentCreateSnapshot": lambda g, a: with_snapshot(g, a["epoch"]),
+    "revertToSnapshot": lambda g, a: revert(g, a["epoch"]),
     "deleteSnapshot": lambda g, a: _delete(g, a["epoch"]),
-    "deleteSnapshotsUpTo": lambda g, a: _with_tiers(g, tuple(t for t in g.tiers if t[0] >= a["epoch"])),
-    "reset": lambda g, a: _reset(g),
+    "deleteSnapshotsUpTo": lambda g, a: without_below(g, a["epoch"]),
+    "reset": lambda g, a: reset(g),
     "iterator.open": lambda g, a: g._replace(
         iterator=SlotIterator(a["collection"], a["epoch"], _table(g, a["collection"]).capacity)
     ),
@@ -352,7 +376,7 @@ def _several_places(g: Storage, name: str) -> Places:
 
 def _with_repeats(elements: list[int], places: Places, epoch: int) -> list[int]:
     """Elements of an epoch, those that come several times repeated."""
-    again: list[int] = []
+    again: list[Key] = []
     for k, found in places.items():
         comes = 0
         for at, start in found:
@@ -364,7 +388,7 @@ def _with_repeats(elements: list[int], places: Places, epoch: int) -> list[int]:
 
 def _without_lost(g: Storage, name: str, epoch: int, elements: list[int]) -> list[int]:
     """Elements of an epoch, those that never come left out."""
-    come = _iterated(g, name, epoch)
+    come = iterated(g, name, epoch)
     return [e for e in elements if e in come]
 
 
@@ -382,7 +406,7 @@ def _reread(
             elements, entries = _with_repeats(view["set"], repeated, epoch), view["map"]
         else:
             elements = _without_lost(g, "set", epoch, view["set"])
-            entries = {str(k): view["map"][str(k)] for k in _iterated(g, "map", epoch)}
+            entries = {str(k): view["map"][str(k)] for k in iterated(g, "map", epoch)}
         if elements is not view["set"] or len(entries) != len(view["map"]):
             at[str(epoch)] = Fields({**view, "set": elements, "map": entries})
     if op == "collection.elements" and not isinstance(result, Refused) and a["epoch"] != LATEST_EPOCH:

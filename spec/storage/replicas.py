@@ -96,6 +96,18 @@ def never_compacted(a: Replica, b: Replica) -> bool:
     return a.compacted is False and b.compacted is False
 
 
+def has_epoch(replica: Replica, offset: int, epoch: int) -> bool:
+    """Whether the log's own entries have this epoch at the offset."""
+    entries = [e for e in replica.epochs if e.start_offset <= offset]
+    return bool(entries) and entries[-1].epoch == epoch
+
+
+@states("RPL-5")
+def epochs_part(a: Replica, b: Replica, offset: int, ours: int, theirs: int) -> bool:
+    """Whether the epochs that two replicas have at the offset are different, and neither is damaged."""
+    return ours != theirs and has_epoch(a, offset, ours) and has_epoch(b, offset, theirs)
+
+
 @states("RPL-2")
 def first_difference(a: Replica, b: Replica, metadata: bool = False) -> Difference | None:
     """The first difference. Of the metadata log none where the epochs differ: as far as one can see that is an
@@ -109,9 +121,9 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
     """At the lowest offset where the two are not the same.
 
     RPL-3: Of a log that was never compacted, replicas hold the same batches there: base offset, last offset, size and
-    CRC. (A leader epoch that alone is another one is a matter of each log's own: a batch that was sent again to the
-    next leader has the same bytes.) Batches of formats before 2 are not compared: a leader converts them for an older
-    follower. [UnifiedLog.appendAsFollower, Kafka 4.3.0; Kafka Internals, ch. 03]
+    CRC. (A leader epoch that alone is another one, and not the one of the log's own entries there, is a matter of each
+    log's own.) Batches of formats before 2 are not compared: a leader converts them for an older follower.
+    [UnifiedLog.appendAsFollower, Kafka 4.3.0; Kafka Internals, ch. 03]
 
     RPL-4: Compaction is each replica's own affair: of a log that is or may be compacted, an offset that two replicas
     have there holds the same record in both: key, value, headers and timestamp. An offset that only one has is no
@@ -119,8 +131,9 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
 
     RPL-5: Where replicas differ at an offset that has different leader epochs in them, the one with the lower epoch has
     not followed the leader of the higher one yet: an unclean election made it lose what it holds, and it will cut its
-    log there. Where the epochs are the same one of them is damaged. [KIP-101, KIP-279; Partition and
-    AbstractFetcherThread, Kafka 4.3.0]
+    log there. Where the epochs are the same one of them is damaged. Epochs that alone are different are a difference
+    too, if each is the one that the log's own entries have there: a batch that was sent again to the next leader has
+    the same bytes, and is another one. [KIP-101, KIP-279; Partition and AbstractFetcherThread, Kafka 4.3.0]
     """
     start, end = agreed(a, b, metadata)
     if never_compacted(a, b):
@@ -132,7 +145,7 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
                 continue
             if x is None or y is None:
                 return Difference("missing", offset)
-            if (x.last_offset, x.frame) != (y.last_offset, y.frame):
+            if (x.last_offset, x.frame) != (y.last_offset, y.frame) or epochs_part(a, b, offset, x.epoch, y.epoch):
                 return Difference("behind" if x.epoch != y.epoch else "diverged", offset)
         return None
     of_a, of_b = (
@@ -140,8 +153,9 @@ def lowest_difference(a: Replica, b: Replica, metadata: bool) -> Difference | No
         for replica in (a, b)
     )
     for offset in sorted(of_a.keys() & of_b.keys()):
-        if start <= offset < end and of_a[offset][0] != of_b[offset][0]:
-            return Difference("behind" if of_a[offset][1] != of_b[offset][1] else "diverged", offset)
+        (x_content, x_epoch), (y_content, y_epoch) = of_a[offset], of_b[offset]
+        if start <= offset < end and (x_content != y_content or epochs_part(a, b, offset, x_epoch, y_epoch)):
+            return Difference("behind" if x_epoch != y_epoch else "diverged", offset)
     return None
 
 

@@ -67,6 +67,8 @@ LOGS: list[dict[str, Any]] = [
     _with(_SOUND, 3, frame=7),
     _with(_SOUND, 4, epoch=4),
     _with(_SOUND, 4, epoch=4, frame=9, content=997),
+    {**_with(_SOUND, 4, epoch=4), "epochs": [[0, 0], [1, 3], [4, 9]]},
+    {**_with(_SOUND, 3, epoch=2), "epochs": [[0, 0], [1, 3], [2, 7], [3, 9]], "compacted": None},
     _with(_SOUND, 0, magic=1, frame=6),
     _with(_SOUND, 1, epoch=1, frame=12, content=996),
     _with(_SOUND, 4, frame=2**32 + 5),

@@ -47,8 +47,10 @@ def test_what_is_known_is_kept_and_the_rest_is_measured(blame: ModuleType, monke
         "a": {"states": ["TML-1"], "cites": ["TML-1"], "how": "rejected"},
         "gone": {"states": ["TML-1"], "cites": [], "how": "died"},
     }
-    found = blame.measured("timeline", known)
+    kept: list[Any] = []
+    found = blame.measured("timeline", known, kept.append)
     assert run == ["b", "c"]
+    assert [[*rows] for rows in kept] == [["a", "b"], ["a", "b", "c"]], "who is interrupted goes on from there"
     assert list(found) == ["a", "b", "c"]
     assert found["a"] == known["a"]
     assert found["c"] == {"states": ["TML-3"], "cites": ["TML-2"], "how": "rejected"}

@@ -98,15 +98,26 @@ class Broker:
             "process.roles": ",".join(roles),
             "node.id": str(node),
             "listeners": ",".join(roles.values()),
-            "controller.quorum.voters": self.voters,
+            **self.quorum(),
             "log.dirs": str(self.data),
         }
         if serves:
             own["advertised.listeners"] = roles["broker"]
         lines = (f"{k}={v}\n" for k, v in (NODE | own | dict(settings)).items())
         (folder / "server.properties").write_text("".join(lines))
+        self.format()
+
+    def quorum(self) -> dict[str, str]:
+        """What it is told of who its controllers are."""
+        return {"controller.quorum.voters": self.voters}
+
+    def format(self) -> None:
+        """With Kafka's own tool."""
         format_ = self._java("kafka.tools.StorageTool", "format", "-t", self.cluster, "-c", "server.properties")
-        done = subprocess.run(format_, cwd=folder, capture_output=True, text=True, timeout=START_S)
+        self.run(format_)
+
+    def run(self, command: list[str]) -> None:
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=START_S)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
     def _java(self, main: str, *arguments: str) -> list[str]:

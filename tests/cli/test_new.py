@@ -272,7 +272,10 @@ def test_spark_s_workers_get_the_project_too(mine: Path, tmp_path: Path, monkeyp
         (("toy", "fence", "fen"), "fen: a prefix is three capital letters, such as LEC"),
         (("toy", "fence", "FEN\n"), "FEN : a prefix is three capital letters"),
         (("toy", "timeline", "FEN"), "timeline: there is a subsystem of that name already, in spec/controller"),
-        (("toy", "raft", "FEN"), "raft: there is a model of that name already, kafkaspec.models.examples.raft"),
+        (
+            ("toy", "raft_terms", "FEN"),
+            "raft_terms: there is a model of that name already, kafkaspec.models.examples.raft_terms",
+        ),
         (("toy", "fence", "LEC"), "LEC: the clauses of leader_epochs have that prefix already"),
     ],
 )

@@ -87,3 +87,27 @@ def test_a_run_goes_on_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run(capsys, "last_stable", "--seeds", "0:1", *given)
     assert status == 2
     assert err.startswith("kafkaspec: replication.seeds: holds outcomes of replication, schedule swarm, not of last_st")
+
+
+MOODY = """
+from tests.simulate.toy import Total, scenario
+
+moods = [ValueError("a mood")]
+
+
+class Moody(Total):
+    def is_new(self, add):
+        if moods:
+            raise moods.pop()
+        return super().is_new(add)
+
+
+MOOD = scenario(Moody)
+"""
+
+
+def test_a_seed_that_is_another_run_the_second_time_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("moody.py").write_text(MOODY)
+    status, out, err = run(capsys, "moody.py:MOOD", "--seeds", "0:4", "--threads", "1")
+    assert (status, out) == (2, "")
+    assert "is another run the second time" in " ".join(err.split())

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ from kafkaspec.audit.recorded import recorded
 from kafkaspec.cli import new
 from kafkaspec.contract import subsystem
 from kafkaspec.contract.subsystem import subsystems
+from kafkaspec.verify.engine import AUDITED_BY_TESTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -59,7 +61,7 @@ def test_what_is_counted_is_what_it_is_called(generate: ModuleType) -> None:
     rows = [[cell.strip() for cell in line.split("|")] for line in generate.established().splitlines()[2:]]
     counted = {row[1]: int(row[6].partition(":")[0] or 0) for row in rows}
     known = {name: len(s.recordings) for name, s in subsystems().items()}
-    assert counted == {**known, "audit": len({r.recording for r in recorded()})}
+    assert counted == {**known, "audit": len({r.recording for r in recorded()} - AUDITED_BY_TESTS)}
     models = {row[1]: int(row[3].partition(" states of ")[2].partition(",")[0] or 0) for row in rows}
     pinned = {name: getattr(s.layer("models"), "MODELS", ()) for name, s in subsystems().items()}
     assert models == {"audit": 0} | {name: len({c.name for c in of}) for name, of in pinned.items()}
@@ -134,6 +136,26 @@ def test_the_readme_names_targets_of_make_and_pages_that_there_are() -> None:
     assert [x for x in links if not (ROOT / x).exists()] == []
     missing = [s.name for s in subsystems().values() if f"docs/{s.area}/{s.name}.md" not in links]
     assert missing == [], "subsystems that the README does not name"
+
+
+def test_every_class_that_is_judged_has_its_campaign_once(generate: ModuleType) -> None:
+    """Its figures are data, and typed in no page; the known deviations that it met are its subsystem's."""
+    listed = (ROOT / "targets" / "kafka" / "kafka-4.3" / "src" / "main" / "resources" / "target.properties").read_text(
+        "utf-8"
+    )
+    made = tomllib.loads(generate.CAMPAIGNS.read_text("utf-8"))
+    assert sorted(made) == sorted(re.findall(r"^subsystem\.(\w+)=", listed, re.MULTILINE))
+    texts = {page.stem: page.read_text("utf-8") for page in PAGES}
+    calls = re.findall(
+        r"^\| 4\.3\.0 \| ([\d,]+) in ", texts.pop("kafka-releases"), re.MULTILINE
+    )  # beside other releases
+    assert set(calls) <= {f"{campaign['calls']:,}" for campaign in made.values()}
+    for name, campaign in made.items():
+        typed = [page for page, text in texts.items() if f"{campaign['calls']:,}" in text]
+        assert typed == [], f"{name}: <!-- generated:campaigns {name} --> says it"
+        assert set(campaign["deviations"]) <= {d.id for d in subsystems()[name].spec.machine.deviations}
+        assert f"{campaign['calls']:,}" in generate.campaigns(name)
+        assert f"{campaign['calls']:,}" in generate.campaigns()
 
 
 # ---- pages and directives --------------------------------------------------------------------------------------------
@@ -277,6 +299,7 @@ SHOWN = {
     "kills": ("storage/leader_epochs.html", "KAFKA-7415"),
     "deviation": ("deviations/TML-D1.html", "HistoricalIterator"),
     "deviations": ("deviations/index.html", 'href="TML-D1.html"'),
+    "campaigns": ("targets/kafka.html", "1,020,795"),
     "protocol": ("protocol/leader_epochs.html", "<code>endOffsetFor</code>"),
     "fields": ("json.html", "<th>field</th>"),
     "output": ("engines/prove.html", "proved for every size"),

@@ -11,9 +11,9 @@ from icontract import ensure
 
 from kafkaspec.contract.governs import governs, reveals
 from kafkaspec.contract.history import Record, outcome
-from kafkaspec.contract.machine import Json, Machine, Refused
+from kafkaspec.contract.machine import Json, Machine, Refused, Step
 from kafkaspec.contract.subsystem import find
-from kafkaspec.judge.blame import Place, cited, governing
+from kafkaspec.judge.blame import BROKEN, Place, cited, governing
 from kafkaspec.judge.cover import Endless, otherwise, watched
 from kafkaspec.judge.result import Rejection, distinct
 from kafkaspec.judge.suspects import MOST_CALLS, changed, explanations, kept
@@ -209,6 +209,17 @@ def text(state: Store, numbers: list[int]) -> str:
     return ",".join(str(n) for n in numbers)
 
 
+@store.operation("take", "TRY-1", "TRY-9")
+@ensure(
+    lambda state, result: not isinstance(result.result, Refused) or result.state == state, "TRY-13 it leaves all there"
+)
+@ensure(lambda result: result.state.known >= -1, "TRY-10 never below -1")
+def take(state: Store, number: int) -> Step[Store, int]:
+    if number > len(state.memory):
+        return Step(state, NEGATIVE)
+    return Step(replace(state, memory=state.memory[number:]), number)
+
+
 @store.question("strictly", "TRY-8")
 def strictly(state: Store, numbers: list[int]) -> int | Refused:
     return NEGATIVE if any(n < 0 for n in numbers) else len(numbers)
@@ -256,6 +267,17 @@ def test_the_rule_of_a_refusal_that_was_due_comes_first_and_those_like_it_next()
     records = played(store, [PUT, ("put", {"key": 0, "value": 1})])
     del records[-1]["error"]
     assert cited(store, [*records[:-1], {**records[-1], "result": None}]).clauses[:2] == ("TRY-4", "TRY-6")
+
+
+def test_of_a_refusal_as_was_due_what_it_left_is_wrong() -> None:
+    """The rule that a refusal changes nothing, not the one by which it was refused."""
+    records = altered([PUT, ("take", {"number": 2})], state={"saved": True})
+    assert records[-1]["error"] == {"class": "Negative"}
+    votes = cited(store, records).votes
+    assert votes["TRY-13"] > votes["TRY-8"]
+    assert votes["TRY-13"] - votes["TRY-10"] == BROKEN, "a postcondition that looks into the state cannot tell"
+    del records[-1]["error"]
+    assert cited(store, records).clauses[0] == "TRY-8"
 
 
 def test_a_refusal_that_was_not_due_names_those_with_its_error() -> None:

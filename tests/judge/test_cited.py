@@ -18,7 +18,9 @@ CITED, FIRST = 0.93, 0.73
 stable offset are seen in the same few answers: of their mutants two thirds have theirs as the headline, of the others
 78 %. So are those of a split in the same few files: of the log loader's mutants eight of 40 cite other rules.
 And where requests wait for several partitions, one is seen late, in whatever is answered then: of the replica manager's
-and the high watermark's mutants one in seven."""
+and the high watermark's mutants one in seven. What the event queue answers is all that its thread did until it slept,
+and what a call leaves of the quorum controller shows many rules at once: of these mutants two thirds have theirs as the
+headline."""
 BETWEEN = 0.02
 """How far a share may be from the one in the table: histories change with the specs."""
 

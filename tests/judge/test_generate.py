@@ -369,3 +369,24 @@ def test_rare_faults_are_found_at_the_defaults(name: str) -> None:
     left = [m for m in module.RARE if kills[m.name] is None]
     assert len(left) <= 2
     assert len(left) < 2 or [*campaigned(s, left, "guided", 1, DEFAULT).values()].count(None) < 2
+
+
+def no_json(value: Any) -> Iterator[str]:
+    """What in it no trace has."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if type(value) in (list, tuple):
+        for inner in value:
+            yield from no_json(inner)
+    elif type(value) not in (type(None), bool, int, float, str):
+        yield type(value).__name__
+
+
+@pytest.mark.parametrize("name", subsystems())
+def test_arguments_that_are_offered_are_as_in_a_trace(name: str) -> None:
+    """What is not cannot be made small when it is rejected."""
+    machine = find(name).spec.machine
+    state = machine.initial()
+    for of, given in machine.candidates.items():
+        if not of.startswith("init:"):
+            assert {*no_json([*given(state)])} == set(), of

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
+COMPARED: Final = "the audit alone compares two states; tests of IMG-21 do"
+RARE_HOURS: Final = "the judge asks for the ends of 32 bits too rarely; a test of CFG-19 does"
+SLOWER: Final = "the exact reader says the same, more slowly; a test of the quick one does"
 UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "batch": {
         "_headers: count <= 0": "of no headers it returned before",
@@ -15,6 +18,10 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "Encoder.append: offset < self.last_offset": "no operation writes records whose offsets do not rise",
         "Batch.records: length <= 1": "a record of one byte has no timestamp",
     },
+    "bootstrap": {
+        "voter: end <= 0": "it is looked for behind the first character",
+        "voter: end <= 0 (2)": "a bracket that ends a host stands behind the one that begins it",
+    },
     "checkpoints": {
         "decode_metadata.value: len(words) >= 1": "neither one word nor none is two",
     },
@@ -23,6 +30,20 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "LogCleanerManager.grab_filthiest_compacted_log: "
         "c.partition != prefer": "which of equally dirty logs is taken is free",
         "Driver.state: d in manager.checkpoints": "failed directories are not observed",
+    },
+    "configurations": {
+        "_hours_to_ms: len(digits) < len(str(INT_MAX))": RARE_HOURS,
+        "_hours_to_ms: -INT_MAX - 1 < hours <= INT_MAX": RARE_HOURS,
+        "_hours_to_ms: -INT_MAX - 1 <= hours < INT_MAX": RARE_HOURS,
+        "ConfigurationControlManager.check_length: "
+        "units(record.value) >= LENGTH": "no history has a value of just that length; a test of CFG-6 does",
+    },
+    "event_queue": {
+        "EventQueue.insert: node.deadline < (first.deadline or 0)": "no two events have the same deadline",
+        "Event.handle_exception: self.handling != 'throws'": "an exception that it throws is swallowed",
+        "Driver._clean_up: self.cleanup != 'throws'": "what the clean-up event throws makes no difference",
+        "Driver._go_on: self.subject.size >= 0": "it is of the size that is shown, and that is the queue's own",
+        "Driver._settle: until < self.now": "whoever adds what is due wakes the thread, and so does the clock",
     },
     "high_watermark": {
         "ReplicaLog.maybe_increment_log_start: offset >= self.start": "at the log start the epochs begin there already",
@@ -82,6 +103,32 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "MetaProperties.lacking: self.directory_id is None": "the audit alone asks it",
         "MetaProperties.lacking: self.cluster_id is not None": "the audit alone asks it",
     },
+    "metadata_image": {
+        "parts: level > DIRECTORIES": COMPARED,
+        "parts: level > CONTROLLERS": COMPARED,
+        "differences: ours.content == theirs.content": COMPARED,
+        "_unsupported: type == BROKER_RESOURCE": COMPARED,
+        "_ordered: k not in ('endPoints', 'features')": COMPARED,
+        "parts: image.next_producer_id is not None": COMPARED,
+        "parts: next_id > 0": COMPARED,
+        "_unsupported: type != TOPIC_RESOURCE": COMPARED,
+        "_unsupported: name not in TOPIC_CONFIGS": COMPARED,
+        "differences: x == y": COMPARED,
+        "differences: ours.what != 'configuration'": COMPARED,
+        "differences: x is not None": COMPARED,
+        "differences: y is not None": COMPARED,
+        "allows: type of 8 bits": "the contract asks for a type of the release, the highest of which is 28",
+        "allows: level of 8 bits": "the contract asks for a level of the release, the highest of which is 31",
+    },
+    "offset_control": {
+        "OffsetControl.mark: "
+        "marker is not Marker.END": "which rule forbids it is not answered; class and message are the same",
+        "appendActive: epoch of 16 bits": "the manager is not told the epoch of what is appended",
+        "appendActive: appendTimestamp of 32 bits": "of what is appended the clock's time is shown",
+        "handleCommitBatch: firstOffset of 32 bits": "of a committed batch the last offset alone counts",
+        "handleCommitBatch: appendTimestamp of 32 bits": "an active controller shows the time of its last append",
+        "commitControlBatch: epoch of 16 bits": "a batch of raft's own does not change the committed epoch",
+    },
     "producer_state": {
         "Verification.ask: sequence <= self.lowest_sequence": "of equal ones the lower is the same",
         "ProducerStateManager.remove_stray_snapshots: latest <= max(bases)": "a stray snapshot is at no base offset",
@@ -90,6 +137,41 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "produce: firstOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
         "produce: lastOffset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
         "endTransaction: offset of 32 bits": "the contract asks for offsets of a first segment, below 2^31",
+    },
+    "quorum": {
+        "QuorumController.advance_last_stable_offset: "
+        "stable < self.last_stable_offset": "at an offset that stays nothing is older, and a standby has its snapshot",
+        "QuorumController.advance_last_stable_offset: "
+        "self.memory.registry.latest_epoch < stable": "where there is a snapshot none is taken",
+        "commit: count of 8 bits": "no history has 128 batches that are not committed; a test of QRM-13 does",
+        "lose: epoch of 16 bits": "the epoch of another leader is not kept",
+    },
+    "raft": {
+        "Log.truncate: self.history[-1][0] > max(end, self.start)": "no history cuts a log just before a change of the "
+        "voters; a test of RFT-29 does",
+        "Log.drop: self.history[1][0] <= at.offset": "no history has a snapshot that ends just before a change of the "
+        "voters; a test of RFT-29 does",
+        "Replica.fetch: offset >= 0": "no fetch from 0 has an epoch that the log lacks; a test of RFT-15 does",
+        "Replica.clean: "
+        "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before it",
+        "Log.end_of: "
+        "epoch >= self.last_epoch": "a snapshot that ends where the log ends has the epoch of the log's last record",
+        "Replica.give: self.given <= self.high (2)": "the log does not begin behind what is committed",
+        "Replica.lead: self.log.voters_offset <= 0": "nobody with such a log is elected; a test of RFT-9 does it",
+        "Replica.raise_high: self.log.voters_offset <= high": "no history commits just what is before the "
+        "removal; a test of RFT-33 does",
+        "Log.is_whole: 0 < at < len(self.entries)": "a log begins with the first record of a batch",
+        "Replica.announce: self.given >= self.begun": "a leader looks when more is committed than what it began with, "
+        "or its listener has nothing",
+    },
+    "records": {
+        "_longer: number <= 0": "a 0 in several bytes is left to the exact reader, which says the same",
+        "_quick: version >= schema.highest": SLOWER,
+        "_Text.structure: f.tag is None": SLOWER,
+        "default: f.default is None": "every version has all fields of bytes; a test of what is made by its name does",
+        "log_records: batch[at + 2] >= 127": "no record's offset is 64 below its batch's",
+        "log_records: size <= 0": "an empty value is refused as none is; a test of a batch's records does",
+        "log_records: value is not None": "the audit alone asks for the place; a test of a batch's records does",
     },
     "replica_manager": {
         "ReplicaManager.delete_records: "

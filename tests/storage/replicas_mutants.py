@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from kafkaspec.audit.files import Kind
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.audits.storage import replicas as audit
@@ -17,7 +19,7 @@ from kafkaspec.mutants.mutant import Mutant, of_audit, of_spec, with_fault
 from kafkaspec.spec.storage import replicas as spec
 
 _agreed, _look, _compare = audit.agreed, audit._look, audit.compare
-_are_replicas, _take = audit.are_replicas, audit.Side.take
+_are_replicas, _take, _has_epochs = audit.are_replicas, audit.Side.take, audit.Side.has_epochs
 
 
 def _patched(**functions: Any) -> Callable[[], replicas_driver.Driver]:
@@ -80,6 +82,16 @@ def _always_damage(a: Any, b: Any, ours: Any, theirs: Any, missing: bool) -> Any
 
 def _parts(found: Any) -> tuple[Any, ...]:
     return found.kind, found.offset, found.ours, found.theirs
+
+
+def _trusts_none(self: audit.Side, items: Any) -> Any:
+    return np.zeros(len(items), bool)
+
+
+def _trusts_from_the_second(self: audit.Side, items: Any) -> Any:
+    """The entry that begins next, not the one that covers the offset."""
+    later = replace(self, entries=tuple((e, start + 1) for e, start in self.entries))
+    return _has_epochs(later, items)
 
 
 def _the_last(a: Any, b: Any, ours: Any, theirs: Any, missing: bool) -> Any:
@@ -153,7 +165,7 @@ MUTANTS = [
     of_audit(
         "epochs are content",
         "RPL-3 RPL-4",
-        "a batch that was sent again differs",
+        "an epoch that is damaged differs",
         _patched(SAME=("offset", "last", "a", "b", "epoch")),
     ),
     of_audit("old formats count", "RPL-3", "batches that were converted differ", _patched(_look=_old_formats_too)),
@@ -166,6 +178,18 @@ MUTANTS = [
     ),
     of_audit(
         "all is damage", "RPL-5", "a replica that has not followed is taken for damaged", _patched(_look=_always_damage)
+    ),
+    of_audit(
+        "a batch that was sent again is the same",
+        "RPL-5",
+        "epochs that alone are different are no difference",
+        _patched(Side=type("Faulty", (audit.Side,), {"has_epochs": _trusts_none})),
+    ),
+    of_audit(
+        "entries begin one later",
+        "RPL-5",
+        "a batch where its epoch begins is not compared",
+        _patched(Side=type("Faulty", (audit.Side,), {"has_epochs": _trusts_from_the_second})),
     ),
     of_audit("the last difference", "RPL-3 RPL-4", "not the first one of a step", _patched(_look=_the_last)),
     of_audit(

@@ -8,7 +8,8 @@ has this as a table; `python -m tests.storage.replication_bugs` prints it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.storage import replication as model
@@ -22,6 +23,14 @@ class InModel(NamedTuple):
     mutant: str
     claim: str
     steps: int
+    subsystem: str = ""
+    """whose model it is, if not that of the page"""
+
+    def cells(self) -> tuple[str, str, str]:
+        """Where it is planted, who finds it, and after how much."""
+        steps = f"{self.steps} step" + "s" * (self.steps != 1)
+        of = f"[{self.subsystem}]({page_of(self.subsystem)}), " if self.subsystem else ""
+        return f"{of}model: {self.mutant}", f"`{self.claim}`", steps
 
 
 class InPart(NamedTuple):
@@ -33,6 +42,13 @@ class InPart(NamedTuple):
     calls: int
     """of the shortest history; of a recording the number of the step, where walks do not find it"""
     recording: str = ""
+
+    def cells(self) -> tuple[str, str, str]:
+        """Where it is planted, who finds it, and after how much."""
+        after = (
+            f"step {self.calls} of a recording" if self.recording else f"{self.calls} call" + "s" * (self.calls != 1)
+        )
+        return f"[{self.subsystem}]({page_of(self.subsystem)}): {self.mutant}", self.rule, after
 
 
 class Find(NamedTuple):
@@ -53,13 +69,38 @@ class InCluster(NamedTuple):
     uniform: Find
     mixed: Find
 
+    def cells(self) -> tuple[str, str, str]:
+        """Where it is planted, who finds it, and after how much."""
+        return (
+            f"simulator: `{self.scenario}`",
+            RULES.get(self.rule, self.rule),
+            f"uniform: {self.uniform}; mixed: {self.mixed}",
+        )
+
+
+RULES = {
+    "AT_REST": "at rest",
+    "FENCED": "fenced",
+    "ACKNOWLEDGED": "acks=all",
+    "SAME_MEMORY": "same memory",
+    "STABLE_READS": "stable reads",
+}
+"""The pages' words for rules of simulators that are no clauses."""
+
+
+class Planted(Protocol):
+    """A place where a bug is planted."""
+
+    def cells(self) -> tuple[str, str, str]:
+        """Where it is planted, who finds it, and after how much."""
+
 
 class Bug(NamedTuple):
     """One ticket."""
 
     ticket: str
     what: str
-    planted: tuple[InModel | InPart | InCluster, ...]
+    planted: tuple[Planted, ...]
 
 
 def _bumps_for_nothing() -> LoadedModel:
@@ -303,31 +344,18 @@ BUGS = (
 HEAD = ("ticket", "what goes wrong", "planted in", "found by", "after")
 
 
-def _rows(bug: Bug) -> list[tuple[str, str, str]]:
-    out = []
-    for p in bug.planted:
-        if isinstance(p, InModel):
-            out.append((f"model: {p.mutant}", f"`{p.claim}`", f"{p.steps} steps"))
-        elif isinstance(p, InPart):
-            after = f"step {p.calls} of a recording" if p.recording else f"{p.calls} call" + "s" * (p.calls != 1)
-            out.append((f"[{p.subsystem}]({_page(p.subsystem)}): {p.mutant}", p.rule, after))
-        else:
-            rule = {"AT_REST": "at rest", "FENCED": "fenced", "ACKNOWLEDGED": "acks=all"}.get(p.rule, p.rule)
-            out.append((f"simulator: `{p.scenario}`", rule, f"uniform: {p.uniform}; mixed: {p.mixed}"))
-    return out
-
-
-def _page(subsystem: str) -> str:
+def page_of(subsystem: str) -> str:
+    """From the page of another subsystem of its area."""
     return f"../management/{subsystem}.md" if subsystem == "cleaner" else f"{subsystem}.md"
 
 
-def table() -> str:
-    """The page's table."""
+def table(bugs: Sequence[Bug] = BUGS) -> str:
+    """A page's table."""
     lines = ["| " + " | ".join(HEAD) + " |", "|---|---|---|---|---|"]
-    for bug in BUGS:
+    for bug in bugs:
         ticket, what = bug.ticket, bug.what
-        for row in _rows(bug):
-            lines.append("| " + " | ".join((ticket, what, *row)) + " |")
+        for p in bug.planted:
+            lines.append("| " + " | ".join((ticket, what, *p.cells())) + " |")
             ticket = what = ""
     return "\n".join(lines)
 

@@ -216,6 +216,20 @@ def test_a_replica_that_has_not_followed_an_unclean_election(tmp_path: Path) -> 
         assert (f.severity, f.clause, f.offset, Path(f.file).parent.name) == (severity, "RPL-5", 15, "1")
 
 
+@pytest.mark.clause("RPL-5")
+@pytest.mark.parametrize("policy", ["delete", "compact", None])
+def test_a_batch_of_another_epoch_is_another_one(tmp_path: Path, policy: str | None) -> None:
+    """As if its producer had sent it again to the leader of an unclean election, or a follower had given it an epoch of
+    its own: the bytes are the same, and each log has an entry for its epoch."""
+    entries = [[0, 0], [1, 10], [4, 20]]
+    brokers = [Broker(tmp_path, n, policy=policy) for n in (1, 2)]
+    (f,) = found(*brokers, Broker(tmp_path, 3, changed(4, epoch=4), policy=policy, epochs=entries))
+    assert (f.severity, f.clause, f.offset, f.position) == (Severity.WARNING, "RPL-5", 20, 400)
+    assert found(*brokers, Broker(tmp_path, 3, changed(4, epoch=4), policy=policy)) == []  # damaged: LEC-19
+    lower = Broker(tmp_path, 3, changed(4, epoch=4), policy=policy, epochs=entries, high_watermark=20)
+    assert found(*brokers, lower) == []
+
+
 @pytest.mark.clause("RPL-2")
 def test_the_metadata_log_has_no_mark(tmp_path: Path) -> None:
     def three(rows: Sequence[tuple[int, ...]]) -> list[Finding]:

@@ -51,7 +51,7 @@ def test_there_are_many_and_each_is_planted() -> None:
     tickets = [b.ticket for b in BUGS]
     assert len(tickets) == len(set(tickets)) >= 30
     assert all(b.planted for b in BUGS)
-    planted = [p[0] if not isinstance(p, InPart) else p[:2] for b in BUGS for p in b.planted]
+    planted = [p.cells()[0] for b in BUGS for p in b.planted]
     assert len(planted) == len(set(planted))
 
 

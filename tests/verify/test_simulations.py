@@ -48,7 +48,7 @@ def test_a_fault_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_who_has_none_has_no_row() -> None:
     asked = {u.subsystem for u in units(only="simulations")}
-    assert asked == {"replication", "last_stable"}
+    assert asked == {"replication", "last_stable", "quorum"}
     assert asked < subsystems().keys()
     assert find("segment").layer("impl", "simulation") is None
 

@@ -1,8 +1,8 @@
 """Reassignment (KIP-455): the replicas of a partition change while it is written and read. The controller adds the new
-replicas, and once all of the target are in sync it removes the others; until then it may be cancelled.
+replicas, and once these are in sync it removes the others; until then it may be cancelled.
 
-Source: PartitionReassignmentReplicas, PartitionReassignmentRevert, PartitionChangeBuilder, ReplicationControlManager,
-Partition, apache/kafka at 1eb7644349c; KIP-455.
+Source: PartitionReassignmentReplicas, Kafka 4.3.0; PartitionReassignmentRevert, PartitionChangeBuilder,
+ReplicationControlManager, Partition, apache/kafka at 1eb7644349c; KIP-455.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ReassigningController(Controller):
         return super().handle(event)
 
     def reassign(self, target: tuple[str, ...]) -> None:
-        """What is to be removed stays a replica until the target is in sync. A reassignment that goes on is replaced:
+        """Who is to be removed stays until those that are added are in sync. A reassignment that goes on is replaced:
         whoever it was adding is a replica now, and is to be removed if the new target has no place for it."""
         self.adding = tuple(b for b in target if b not in self.replicas)
         self.removing = tuple(b for b in self.replicas if b not in target)
@@ -71,12 +71,14 @@ class ReassigningController(Controller):
             self._changed()
 
     def complete(self) -> None:
-        """Once all of the target are in sync the others are no replicas any more."""
+        """Once those that were added are in sync the others are no replicas any more; if there will be fewer replicas,
+        once all of the target are."""
         stay = tuple(b for b in self.replicas if b not in self.removing)
-        if self.is_reassigning and {*stay} <= {*self.isr}:
+        isr = tuple(b for b in self.isr if b in stay)
+        wanted = stay if len(self.adding) < len(self.removing) else self.adding
+        if self.is_reassigning and isr and {*wanted} <= {*isr}:
             gone = self.removing
-            self.isr = tuple(b for b in self.isr if b in stay)
-            self.replicas, self.adding, self.removing = stay, (), ()
+            self.replicas, self.isr, self.adding, self.removing = stay, isr, (), ()
             self.remove(gone)
 
     def remove(self, gone: tuple[str, ...]) -> None:

@@ -10,8 +10,8 @@ conclusion across it (a gap, a sequence, an epoch beside it may be its doing). O
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
@@ -97,6 +97,10 @@ class Facts:
     aborted: int = 0
     open_transactions: int = 0
     last_stable_offset: int | None = None
+    metadata_records: Mapping[str, int] = field(default_factory=dict)
+    """of a metadata log: how many records of data it has of each kind"""
+    compared_snapshots: tuple[int, ...] = ()
+    """of a metadata log: end offsets of the snapshots that were compared with its state"""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -125,6 +126,14 @@ class Part:
 
 
 @dataclass(frozen=True)
+class RecordCount:
+    """How many records of a kind the metadata logs have that were read, over all their copies."""
+
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Audit:
     """What an audit found."""
 
@@ -145,6 +154,8 @@ class Audit:
     """null if only whole log directories were given"""
     archives: tuple[str, ...] = ()
     """those of the paths that are archives; the names of their members stand behind theirs, as if they were folders"""
+    metadata_records: tuple[RecordCount, ...] = ()
+    """of data, by kind"""
     everything: bool = field(default=False, metadata={"json": None})
     """whether a report for people leaves nothing out"""
 
@@ -527,7 +538,14 @@ def _result(
         for d in directories
     )
     unique = tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notes))
-    return counted(Audit(tuple(paths), "", told, topics, partitions, findings, omitted, *unique, part))
+    kinds = Counter[str]()
+    for d in directories:
+        for s in d.logs:
+            kinds.update(s.facts.metadata_records)
+    records = tuple(RecordCount(kind, n) for kind, n in sorted(kinds.items()))
+    return counted(
+        Audit(tuple(paths), "", told, topics, partitions, findings, omitted, *unique, part, metadata_records=records)
+    )
 
 
 def counted(a: Audit) -> Audit:

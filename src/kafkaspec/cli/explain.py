@@ -124,7 +124,7 @@ def place(use: clauses.Use) -> tuple[str, Any]:
             return _line(use.clause, f"{module.replace('.', '/')}.py", path), None
         if use.form == "proof":  # of a claim; its model may stand there by any name
             model, _, path = path.partition(".")
-            thing = {p.name: p.model for p in thing.PROOFS}.get(model)
+            thing = {p.name: p.cls for p in thing.PROOFS}.get(model)
         for name in path.split("."):
             thing = getattr(thing, name)
         thing = getattr(thing, "fget", None) or inspect.unwrap(thing)

@@ -276,7 +276,11 @@ class _Case:
     def answer(self, call: Call) -> None:
         """The votes of the answer, where it is wrong, and of the refusal that was due."""
         op, result, last = call.operation, call.step.result, self.last
-        if isinstance(result, Refused):
+        if isinstance(result, Refused) and last.get("error") is not None and outcome_matches(result, last):
+            # as was due: what it left is wrong
+            self.vote([result.clause], DUE * CONSEQUENCE)
+            self.vote(self.kept_by(call), BROKEN)
+        elif isinstance(result, Refused):
             self.vote([result.clause], DUE)
             error = last.get("error")
             named = error.get("class") if isinstance(error, Mapping) else None
@@ -365,6 +369,17 @@ class _Case:
                     good = False
                 if not good:
                     yield post.clause
+
+    def kept_by(self, call: Call) -> Iterator[str]:
+        """The clauses of the postconditions that such a refusal breaks if it leaves any other state."""
+        op = call.operation
+        other = op.returned(call.step._replace(state=object()))
+        values = {**op.decoded(call.arguments), "state": call.before, "result": other}
+        for post in op.postconditions:
+            if all(n in values for n in post.arguments):
+                with contextlib.suppress(Exception):  # it looks into the state: it says more of it
+                    if not post.condition(**{n: values[n] for n in post.arguments}):
+                        yield post.clause
 
     def questions(self) -> Iterator[Operation[Any]]:
         return (op for op in self.machine.operations.values() if op.returns == "answer" and op.parameters)

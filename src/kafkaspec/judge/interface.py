@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkaspec.contract.codec import encode
 from kafkaspec.contract.subsystem import Subsystem, components
 from kafkaspec.judge.protocol import Call, Parameter, described, fields, word
 from kafkaspec.judge.samples import Samples, met
@@ -42,7 +43,7 @@ def interface(subsystem: Subsystem) -> Told:
 
 def _parameter(p: Parameter) -> Told:
     """An argument; its default where it has one."""
-    return {"name": p.name, "type": word(p.hint)} | ({} if p.default is ABSENT else {"default": p.default})
+    return {"name": p.name, "type": word(p.hint)} | ({} if p.default is ABSENT else {"default": encode(p.default)})
 
 
 def _operation(c: Call, walked: Samples) -> Told:

@@ -23,7 +23,7 @@ import orjson
 
 from kafkaspec.contract.codec import Unordered, camel, is_record, left_out
 from kafkaspec.contract.fits import optional_fields, parts
-from kafkaspec.contract.machine import Json, Machine, Operation
+from kafkaspec.contract.machine import Machine, Operation
 from kafkaspec.contract.numbers import opaque, within
 from kafkaspec.contract.subsystem import Subsystem, components
 from kafkaspec.judge.target import PROTOCOL
@@ -47,7 +47,7 @@ class Parameter:
 
     name: str
     hint: Any
-    default: Json = ABSENT
+    default: Any = ABSENT
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,19 @@ of_model = partial(_fault, "model")
 """A mutant of that layer: name, the clauses that it breaks apart by blanks, the fault, what makes it, the bug."""
 
 
+def driver_with(driver: Callable[[], Any], **parts: Any) -> Callable[[], Any]:
+    """What makes a driver with faulty parts: its attributes, of which it makes what it drives."""
+
+    def made() -> Any:
+        faulty = driver()
+        for name, part in parts.items():
+            setattr(faulty, name, part)
+        faulty.reset({})
+        return faulty
+
+    return made
+
+
 def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) -> Machine[Any]:
     """The machine with another body for one operation, under the same contracts."""
     op = machine.find(operation)
@@ -65,5 +78,5 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) 
         said = f"{post.clause} {post.text}"
         function = icontract.ensure(post.condition, said, error=violation(said))(function)
     faulty = replace(op, body=body, function=function)
-    vars(faulty)["hints"] = op.hints  # it is called with what the sound one is called with
+    vars(faulty).update(hints=op.hints, annotations=op.annotations)  # called with what the sound one is called with
     return replace(machine, operations={**machine.operations, operation: faulty})

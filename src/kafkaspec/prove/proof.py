@@ -51,6 +51,11 @@ class Proof:
         return self.model if isinstance(self.model, LoadedModel) else load(self.model)
 
     @property
+    def cls(self) -> type[Model]:
+        """The class of the model, in which its claims stand."""
+        return self.model.cls if isinstance(self.model, LoadedModel) else self.model
+
+    @property
     def name(self) -> str:
         """The model's name."""
         return self.model.name if isinstance(self.model, LoadedModel) else self.model.__name__

@@ -649,6 +649,9 @@ def _audit(a: Audit) -> list[Section]:
             facts.append((name, Cell(f"and {rest:,} more; {ALL}", mood)))
     if a.part is not None:
         facts.append(("part", Cell(_part(a.part))))
+    if a.everything and a.metadata_records:
+        kinds = ", ".join(f"{r.count:,} {r.kind}" for r in a.metadata_records)
+        facts.append(("metadata", Cell(f"{sum(r.count for r in a.metadata_records):,} records replayed: {kinds}")))
     title = f"audit {' '.join(a.paths)}"
     topics = (_topics(a),) if a.topics else ()
     out = [Section(title, Cell("; ".join([a.verdict, *said]), AUDITED[a.verdict]), facts=tuple(facts), grids=topics)]

@@ -107,7 +107,10 @@ class Replay:
 
 def outcome(scenario: Scenario, seed: int, schedule: Schedule) -> Outcome:
     """One seed."""
-    r = run(scenario, RandomChoices(scenario, seed, schedule))
+    return _outcome(seed, run(scenario, RandomChoices(scenario, seed, schedule)))
+
+
+def _outcome(seed: int, r: Run) -> Outcome:
     return Outcome(seed, len(r.steps), r.ms, r.violation, dict(r.counts))
 
 
@@ -158,10 +161,10 @@ def simulate(
     counted: Counter[str] = Counter()
     for o in every:
         counted.update(o.counts)
-    firsts = {o.violation.rule: o.seed for o in reversed(every) if o.violation is not None}
+    firsts = {o.violation.rule: o for o in reversed(every) if o.violation is not None}
     failures = [
-        _failure(scenario, rule, seed, schedule, broken[rule], out, progress)
-        for rule, seed in sorted(firsts.items(), key=lambda f: f[1])
+        _failure(scenario, rule, first, schedule, broken[rule], out, progress)
+        for rule, first in sorted(firsts.items(), key=lambda f: f[1].seed)
     ]
     return SimulationResult(
         scenario.name,
@@ -194,18 +197,24 @@ def _interrupted(scenario: Scenario, every: Sequence[Outcome], schedule: Schedul
 
 
 def _failure(
-    scenario: Scenario, rule: str, seed: int, schedule: Schedule, seeds: int, out: Path, progress: Progress | None
+    scenario: Scenario, rule: str, first: Outcome, schedule: Schedule, seeds: int, out: Path, progress: Progress | None
 ) -> SimulationFailure:
-    """The first failure of a rule, made small and kept."""
+    """The first failure of a rule, made small and kept. Raises UserError if the seed is another run the second time."""
+    seed, own = first.seed, of_seed(schedule, first.seed)
 
     def attempt(n: int) -> None:
         if progress is not None:
             progress(n, None, f"runs to make {rule} small")
 
-    small = shrunk(run(scenario, RandomChoices(scenario, seed, schedule)), attempt)
+    again = run(scenario, RandomChoices(scenario, seed, schedule))
+    if _outcome(seed, again) != first:
+        raise UserError(
+            f"{scenario.name}: seed {seed} ({own}) breaks {rule}, and is another run the second time: a node, a disk "
+            "or what watches reads a clock, draws a number, or keeps something from run to run"
+        )
+    small = shrunk(again, attempt)
     assert small.violation is not None
-    own = of_seed(schedule, seed)
-    name = scenario.name.replace(":", "-").replace("/", "-")
+    name = scenario.name.replace(":", "-").replace("/", "-").lstrip("-")  # that no shell takes it for an option
     file = out / f"{name}-{seed}-{own}.json"
     text = history.page(small, f"kafkaspec simulate {scenario.name} --replay {file}")
     try:

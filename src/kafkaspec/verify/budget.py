@@ -28,6 +28,11 @@ MORE: Mapping[str, tuple[Mapping[str, int], str]] = {
         "two threads, pauses that nest, and a checkpoint that may fail",
     ),
     "producer_state": ({TRANSITIONS: 7_000_000}, "sequences wrap, and a window of five batches is remembered"),
+    "quorum": ({STEPS: 100_000}, "four simulated quorums, two of them of five controllers"),
+    "raft": (
+        {TRANSITIONS: 7_500_000, OBLIGATIONS: 1_300},
+        "three models, of logs, of roles, and of voters that change, and four proofs",
+    ),
     "replication": (
         {TRANSITIONS: 5_500_000, STEPS: 80_000},
         "the largest published configuration, three replicas whose logs diverge, and three clusters",

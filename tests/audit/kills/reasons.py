@@ -27,6 +27,16 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     "audit/check": {
         "Log.is_active:1:left out": "it is asked of a segment of the log",
     },
+    "controller/metadata_image": {
+        "begins_epoch:1:without a default": TYPES,
+        "RecordReader.allowed:1:true": SPEED,
+        "RecordReader.allowed:2:true": SPEED,
+        "RecordReader._refused:4:one more": "a level that is known is not refused",
+        "MetadataImageCheck._batch:2:one more": SPEED,
+        "MetadataImageCheck._batch:2:true": SPEED,
+        "MetadataImageCheck._batch:3:true": SPEED,
+        "MetadataImageCheck._batch:12:true": SPEED,
+    },
     "management/meta_properties": {
         "MetaPropertiesCheck:3:clause": "the check of all directories names it too",
         "EnsembleCheck:1:clause": "the check of one directory names it too",

@@ -92,6 +92,10 @@ OTHERS: dict[str, list[Row]] = {
     "batch 3 damaged, another CRC before it": put(
         2, whole()[2] | {"crc": 99, "content": 50}, whole()[3] | {"problem": 3}, after=2
     ),
+    "batch 4 of another epoch alone": but(4, leader_epoch=5),
+    "batches 2 and 3 of another epoch alone": put(
+        2, whole()[2] | {"leader_epoch": 2}, whole()[3] | {"leader_epoch": 2}, after=2
+    ),
     "batch 2 in two": put(2, b(10, 11, epoch=1, crc=20), b(12, 14, epoch=1, crc=21)),
     "batch 2 without its last records": but(2, last_record=12, count=3, crc=99),
     "batch 2 without its first records": but(2, first_record=12, count=3, crc=99),
@@ -329,6 +333,22 @@ CASES = {
             ("high watermark 11", "delete", {"high": 11}, {}),
         )
         if around in ("not compacted", "killed") or name in ("one later", "the last differs", "one earlier")
+    },
+    **{
+        f"another epoch alone, entries {name}": (
+            lambda x=x, y=y: pair(but(4, leader_epoch=4), but(4, leader_epoch=5), one=x, two=y)
+        )
+        for name, x, y in (
+            ("of both later", {"epochs": [(0, 0), (1, 10), (4, 21)]}, {"epochs": [(0, 0), (1, 10), (5, 21)]}),
+            ("of one later", {}, {"epochs": [(0, 0), (1, 10), (5, 21)]}),
+            ("of the other later", {"epochs": [(0, 0), (1, 10), (4, 21)]}, {}),
+            ("of both earlier", {"epochs": [(0, 0), (1, 10), (4, 19)]}, {"epochs": [(0, 0), (1, 10), (5, 19)]}),
+            ("begin later", {"epochs": [(4, 21)]}, {"epochs": [(5, 21)]}),
+            ("begin there", {"epochs": [(4, 20)]}, {"epochs": [(5, 20)]}),
+            ("end before", {"epochs": [(0, 0), (1, 10)]}, {}),
+            ("of none", {"epochs": None}, {"epochs": None}),
+            ("of one", {"epochs": None}, {}),
+        )
     },
     "epochs differ, compaction of one alone known": lambda: pair(
         whole(),

@@ -3,21 +3,33 @@ package kafkaspec.target;
 import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Time;
 
-/** The specification's clock, in milliseconds, for Kafka's classes: it stands still, and nobody waits by it. */
-public record Clock(Supplier<Long> now) implements Time {
+/** The specification's clock, for Kafka's classes: it stands still, and nobody waits by it. */
+public record Clock(Supplier<Long> now, long perMs) implements Time {
+    private static final long NS_PER_MS = 1_000_000;
+
+    /** One in milliseconds. */
+    public Clock(Supplier<Long> now) {
+        this(now, 1);
+    }
+
+    /** One in nanoseconds. */
+    public static Clock ofNanoseconds(Supplier<Long> now) {
+        return new Clock(now, NS_PER_MS);
+    }
+
     @Override
     public long milliseconds() {
-        return now.get();
+        return now.get() / perMs;
     }
 
     @Override
     public long hiResClockMs() {
-        return now.get();
+        return milliseconds();
     }
 
     @Override
     public long nanoseconds() {
-        return now.get() * 1_000_000;
+        return now.get() * (NS_PER_MS / perMs);
     }
 
     @Override

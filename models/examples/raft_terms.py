@@ -5,7 +5,7 @@ the commit index, and so without a vote's comparison of the logs (`prevote` has 
 leads if it was elected in its term. A vote is asked for by voting for oneself. `sent` is the log of the leader of a
 term, which only grows: whatever a leader has ever sent may arrive late, again and again, or never.
 
-`proofs/examples/raft.py` proves its claims for every number of nodes, terms and entries.
+`proofs/examples/raft_terms.py` proves its claims for every number of nodes, terms and entries.
 """
 
 # mypy: disable-error-code="operator, index, arg-type"

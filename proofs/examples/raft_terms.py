@@ -8,7 +8,7 @@ term sent."""
 from __future__ import annotations
 
 from kafkaspec.language import lemma, majority
-from kafkaspec.models.examples.raft import Index, Node, Raft, Term
+from kafkaspec.models.examples.raft_terms import Index, Node, Raft, Term
 from kafkaspec.prove.proof import Proof
 
 

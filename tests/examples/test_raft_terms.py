@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from kafkaspec.language import action, define, require
-from kafkaspec.models.examples.raft import Command, Entry, Index, L, Node, Raft, Term
-from kafkaspec.proofs.examples import raft as proof_of_raft
+from kafkaspec.models.examples.raft_terms import Command, Entry, Index, L, Node, Raft, Term
+from kafkaspec.proofs.examples import raft_terms as proof_of_raft
 from tests.examples.claims import broken
 
 SIZES: dict[str, int | bool] = {"Node": 3, "Command": 2, "T": 2, "L": 2}

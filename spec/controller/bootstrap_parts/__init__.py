@@ -1,0 +1,1 @@
+"""Parts of the spec of bootstrap and format."""

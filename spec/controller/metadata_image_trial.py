@@ -1,0 +1,210 @@
+"""Metadata image: the arguments that engines try: records that fit the state, and some that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from kafkaspec.spec.common.metadata_schemas import DATA
+from kafkaspec.spec.controller.features import METADATA
+from kafkaspec.spec.controller.metadata_image import Image, machine
+from kafkaspec.spec.controller.records import MetadataRecord
+
+IDS: Final = ("AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAw")
+_DIRECTORIES: Final = ("AAAAAAAAAAAAAAAAAAAACg", "AAAAAAAAAAAAAAAAAAAACw", "AAAAAAAAAAAAAAAAAAAADA")
+_BY_NAME: Final = {m.name: m for m in DATA.values()}
+
+
+def made(kind: str, /, **fields: Any) -> MetadataRecord:
+    """A record of that name, in its highest version: what is not said is the default."""
+    schema = _BY_NAME[kind]
+    said = {f.name: fields.get(f.name, f.default) for f in schema.fields if f.tag is None or f.name in fields}
+    return MetadataRecord(schema.type, schema.highest, said)
+
+
+def _partition(id: str, number: int, **of: Any) -> MetadataRecord:
+    said = {
+        "replicas": [1, 2], "isr": [1, 2], "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0, "topicId": id,
+        "partitionId": number,
+    }  # fmt: skip
+    return made("PartitionRecord", **{**said, **of})
+
+
+def _change(id: str, number: int, **of: Any) -> MetadataRecord:
+    return made("PartitionChangeRecord", topicId=id, partitionId=number, **of)
+
+
+def _changes(id: str, number: int) -> Iterator[MetadataRecord]:
+    said: Sequence[dict[str, Any]] = (
+        {"isr": [1]}, {"isr": [2], "leader": 2}, {"leader": -1}, {"leader": 1}, {"isr": [1, 3]},
+        {"isr": [], "leader": -1, "eligibleLeaderReplicas": [1, 2]}, {"eligibleLeaderReplicas": [2]},
+        {"lastKnownElr": [2]}, {"replicas": [1, 2, 3], "addingReplicas": [3], "directories": list(_DIRECTORIES)},
+        {"replicas": [1, 2, 3]}, {"directories": list(_DIRECTORIES[:2])}, {"directories": list(_DIRECTORIES)},
+        {"removingReplicas": [2]}, {"leaderRecoveryState": 1}, {"leaderRecoveryState": 0}, {"isr": [1, 2]},
+        {"leader": 2}, {"directories": []},
+    )  # fmt: skip
+    for of in said:
+        yield _change(id, number, **of)
+
+
+_REGISTRATION_CHANGES: Final[tuple[dict[str, Any], ...]] = (
+    {"fenced": 1}, {"fenced": -1}, {"fenced": 2}, {"inControlledShutdown": 1}, {"inControlledShutdown": 2},
+    {"logDirs": [_DIRECTORIES[1]]}, {"cordonedLogDirs": []}, {"cordonedLogDirs": [_DIRECTORIES[0]]}, {},
+)  # fmt: skip
+
+
+def _of_leaders(state: Image) -> Iterator[MetadataRecord]:
+    """Often: those that lead are fenced, or another one leads."""
+    leaders = set()
+    for topic, t in state.contents.topics.items():
+        for number, p in t.partitions.items():
+            leaders.add(p.leader)
+            yield from [_change(topic, int(number), leader=1 if p.leader == 2 else 2)] * 4
+    for id, b in state.contents.brokers.items():
+        if int(id) in leaders:
+            kind = "UnfenceBrokerRecord" if b.fenced else "FenceBrokerRecord"
+            yield from [made(kind, id=int(id), epoch=b.epoch)] * 8
+
+
+def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
+    for id in (1, 2):
+        before = state.contents.brokers.get(str(id))
+        epoch = 7 if before is None else before.epoch
+        for e in (epoch, epoch + 1):
+            yield made("FenceBrokerRecord", id=id, epoch=e)
+            yield made("UnfenceBrokerRecord", id=id, epoch=e)
+            yield made("UnregisterBrokerRecord", brokerId=id, brokerEpoch=e)
+            for of in _REGISTRATION_CHANGES:
+                yield made("BrokerRegistrationChangeRecord", brokerId=id, brokerEpoch=e, **of)
+        for e in (epoch - 1, epoch, offset, offset + 1):
+            for fenced in (True, False):
+                yield made(
+                    "RegisterBrokerRecord", brokerId=id, brokerEpoch=e, incarnationId=IDS[e % 3], fenced=fenced,
+                    inControlledShutdown=e % 2 == 0, logDirs=[_DIRECTORIES[0]],
+                    cordonedLogDirs=None if fenced else [],
+                )  # fmt: skip
+
+
+def _of_topics(state: Image) -> Iterator[MetadataRecord]:
+    for n, id in enumerate(IDS):
+        yield made("TopicRecord", name=f"t{n}", topicId=id)
+        configured = any(k.startswith(f'2/"t{n}"/') for k in state.contents.configs)
+        for _ in range(20 if configured else 1):
+            yield made("RemoveTopicRecord", topicId=id)
+        yield made("ClearElrRecord", topicName=f"t{n}")
+        of = state.contents.topics.get(id)
+        numbers = [0] if of is None else [0, 1, 2]
+        for number in numbers[: 2 if n else 3]:
+            yield _partition(id, number)
+            yield _partition(id, number, directories=list(_DIRECTORIES[:2]), isr=[2], leader=2)
+            yield _partition(id, number, partitionEpoch=9, leaderEpoch=9)
+            yield _partition(id, number, directories=list(_DIRECTORIES[:1]))
+            yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
+            yield from _changes(id, number)
+            if of is not None and str(number) in of.partitions and of.partitions[str(number)].recovery:
+                yield _change(id, number, leaderRecoveryState=2)
+                yield _partition(id, number, leaderRecoveryState=-1)
+    yield made("TopicRecord", name="t0", topicId=IDS[1])
+    for _ in range(4):
+        yield made("TopicRecord", name="other", topicId=IDS[0])
+    yield made("ClearElrRecord", topicName="")
+
+
+def _of_others(state: Image) -> Iterator[MetadataRecord]:
+    for name, levels in (
+        (METADATA, (6, 7, 25, 31, 32)),
+        ("transaction.version", (0, 1, 2, 3)),
+        ("kraft.version", (0, 1, 2)),
+        ("new", (0, 1)),
+    ):
+        for level in levels:
+            yield made("FeatureLevelRecord", name=name, featureLevel=level)
+    now = state.contents.next_producer_id or 0
+    for next in (now, now + 1000, now - 1):
+        yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=next)
+    for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, ""), (2, 't0"/x')):
+        for value in ("v", "w", None):
+            yield made("ConfigRecord", resourceType=type, resourceName=resource, name="k", value=value)
+    user, client = {"entityType": "user", "entityName": "u"}, {"entityType": "client-id", "entityName": None}
+    other, null = {"entityType": "user", "entityName": "None"}, {"entityType": "user", "entityName": None}
+    for entity in ([user, client], [client, user], [user], [other, user], [user, null], [other]):
+        for quota in (1.0, 2.0):
+            yield made("ClientQuotaRecord", entity=entity, key="k", value=quota, remove=False)
+        yield made("ClientQuotaRecord", entity=entity, key="k", value=0.0, remove=True)
+    for id in IDS[:2]:
+        yield made("AccessControlEntryRecord", id=id)
+        yield made("RemoveAccessControlEntryRecord", id=id)
+    for mechanism in (1, 2):
+        yield made("UserScramCredentialRecord", name="u", mechanism=mechanism)
+        yield made("RemoveUserScramCredentialRecord", name="u", mechanism=mechanism)
+    for token in ("a", "b"):
+        yield made("DelegationTokenRecord", tokenId=token)
+        yield made("RemoveDelegationTokenRecord", tokenId=token)
+    yield made("RegisterControllerRecord", controllerId=3000)
+    yield made("NoOpRecord")
+    yield made("ZkMigrationStateRecord")
+    yield from _in_sequence(state)
+
+
+def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
+    """What shows only behind several others is asked for more often where they are there: the end of a transaction and
+    what it takes back, and what concerns several partitions at once."""
+    of, is_open = state.contents, state.transaction is not None
+    for name, times in (
+        ("BeginTransactionRecord", 2 if is_open else 20),
+        ("EndTransactionRecord", 6 if is_open else 2),
+        ("AbortTransactionRecord", 20 if is_open else 2),
+    ):
+        for _ in range(times):
+            yield made(name)
+    if is_open:
+        for _ in range(5):
+            yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=(of.next_producer_id or 0) + 1000)
+    level = 0 if is_open and of.features.get("transaction.version") else 2
+    for _ in range(8):
+        yield made("FeatureLevelRecord", name="transaction.version", featureLevel=level)
+    of_elr = {t.name for t in of.topics.values() for p in t.partitions.values() if p.elr or p.last_known_elr}
+    for _ in range(8 * len(of_elr)):
+        yield made("ClearElrRecord", topicName="")
+    for id, broker in of.brokers.items():
+        led = sum(p.leader == int(id) for t in of.topics.values() for p in t.partitions.values())
+        if led and not broker.fenced:
+            for _ in range(2 * led):
+                yield made("UnregisterBrokerRecord", brokerId=int(id), brokerEpoch=broker.epoch)
+                yield made("FenceBrokerRecord", id=int(id), epoch=broker.epoch)
+    for node in (1, 2):
+        for _ in range(8 * (str(node) not in of.brokers)):
+            yield made("RegisterBrokerRecord", brokerId=node, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
+    for n, id in enumerate(IDS):
+        for _ in range(6 * (id not in of.topics)):
+            yield made("TopicRecord", name=f"t{n}", topicId=id)
+    for id, topic in of.topics.items():
+        for _ in range(4):
+            yield made("ConfigRecord", resourceType=2, resourceName=topic.name, name="k", value="v")
+        for _ in range(int(is_open)):
+            yield made("RemoveTopicRecord", topicId=id)
+        for missing in {0, 1, 2} - {*map(int, topic.partitions)}:
+            for _ in range(4):
+                yield _partition(id, missing)
+        for number, p in topic.partitions.items():
+            yield _change(id, int(number), isr=[1], eligibleLeaderReplicas=[2])
+            for _ in range(4 * bool(p.last_known_elr)):
+                yield _change(id, int(number), replicas=[1, 2, 3], directories=list(_DIRECTORIES))
+
+
+_OFFSET: Final = 9
+
+
+def _records(state: Image) -> list[dict[str, Any]]:
+    """As in a trace."""
+    every = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_leaders(state), *_of_others(state))
+    return [{"type": r.type, "version": r.version, "fields": r.fields} for r in every]
+
+
+machine.candidates |= {
+    "record": _records,
+    "offset": lambda state: (_OFFSET, _OFFSET, _OFFSET + 1, 0),
+    "type": lambda state: sorted(DATA),
+    "version": lambda state: (0, 1, 2, 3, 4, 5),
+    "level": lambda state: (None, *range(7, 32)),
+}

@@ -1,0 +1,533 @@
+"""Of metadata logs that are replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kafkaspec.spec.common.record_format import encode
+from tests.audit.kills.write import CLUSTER, Case, Folder, cases, folder, meta, one, part, seg
+from tests.controller.metadata_logs import (
+    GONE,
+    NO_OP,
+    OTHER,
+    TOPIC,
+    LogBatch,
+    batches_of,
+    broker,
+    changed,
+    control,
+    level,
+    made,
+    partition,
+    snapshot_of,
+    topic,
+    written,
+)
+from tests.storage.segments import message
+
+NAME = "__cluster_metadata-0"
+LEVEL, ONE, TWO = level(30), broker(1, 1), broker(2, 2)
+BASE = (LEVEL, ONE, TWO, topic(), partition())
+"""Offsets 0 to 4."""
+BEGIN, END, ABORT = (made(f"{x}TransactionRecord") for x in ("Begin", "End", "Abort"))
+UNREAD = b"\1\x63\0\0"
+"""A record of a kind that no release has."""
+QUORUM = b"""{"clusterId":"","leaderId":1,"leaderEpoch":%d,"votedId":1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",\
+"appliedOffset":0,"currentVoters":[{"voterId":1}],"data_version":%d}"""
+"""With the fields of both versions."""
+
+
+def files(snapshots: dict[tuple[int, int], bytes | Sequence[LogBatch]], more: dict[str, bytes]) -> dict[str, bytes]:
+    return more | {
+        f"{offset:020}-{epoch:010}.checkpoint": x if isinstance(x, bytes) else written(x)
+        for (offset, epoch), x in snapshots.items()
+    }
+
+
+def log(
+    *records: bytes | Sequence[bytes] | LogBatch,
+    base: int = 0,
+    epoch: int = 1,
+    snapshots: dict[tuple[int, int], bytes | Sequence[LogBatch]] | None = None,
+    more: dict[str, bytes] | None = None,
+    **of: Any,
+) -> Case:
+    """A metadata log of these records, a batch each, beside its snapshots."""
+    batches: list[LogBatch] = []
+    for r in records:
+        if isinstance(r, LogBatch):
+            batches.append(r)
+            base = r.last + 1
+        else:
+            batches += batches_of(r, base=base, epoch=epoch)
+            base = batches[-1].last + 1
+    first = batches[0].base if batches else base
+    return one(
+        seg(first, *(b.encoded() for b in batches)), name=NAME, files=files(snapshots or {}, more or {}), **of
+    )  # fmt: skip
+
+
+def then(*records: bytes | Sequence[bytes] | LogBatch, **of: Any) -> Callable[[], Case]:
+    """Behind brokers, a topic and a partition."""
+    return lambda: log(*BASE, *records, **of)
+
+
+def damaged(b: LogBatch) -> bytes:
+    data = b.encoded()
+    return data[:17] + bytes([data[17] ^ 1]) + data[18:]
+
+
+def with_damage() -> Case:
+    """Damage, records of which nothing is known, and a snapshot from which on it is."""
+    batches = batches_of(*BASE, NO_OP, changed(0, GONE), NO_OP, changed(0, GONE), changed(9))
+    data = [damaged(b) if b.base == 5 else b.encoded() for b in batches]
+    return one(seg(0, *data), name=NAME, files=files({(8, 1): snapshot_of(*BASE)}, {}))
+
+
+def with_gap(first: int, *records: bytes | Sequence[bytes], snapshots: Sequence[int] = ()) -> Case:
+    batches = [*batches_of(*BASE), *batches_of(*records, base=first)]
+    kept = {(n, 1): snapshot_of(*BASE) for n in snapshots}
+    return one(seg(0, *(b.encoded() for b in batches)), name=NAME, files=files(kept, {}))
+
+
+def keyed(key: bytes | None, value: bytes, *, control_batch: bool = False) -> LogBatch:
+    return LogBatch(5, 1, [(key, value)], control=control_batch)
+
+
+def snapshot(*records: bytes, offset: int = 5, epoch: int = 1, **of: Any) -> Callable[[], Case]:
+    """Behind the base, and one record more, beside a snapshot that should have the base's state."""
+    return lambda: log(*BASE, NO_OP, snapshots={(offset, epoch): snapshot_of(*records)}, **of)
+
+
+def shaped(*batches: LogBatch, cut: int = 0, flip: int | None = None, more: bytes = b"") -> Callable[[], Case]:
+    """Beside a snapshot of these batches."""
+
+    def make() -> Case:
+        data = written(batches)
+        data = data[: len(data) - cut] + more
+        if flip is not None:
+            data = data[:flip] + bytes([data[flip] ^ 1]) + data[flip + 1 :]
+        return log(*BASE, NO_OP, snapshots={(5, 1): data})
+
+    return make
+
+
+def of_everything(**of: Any) -> list[bytes]:
+    """A record of each kind that a snapshot has, and one of them another one."""
+    said = {
+        "config": made("ConfigRecord", resourceType=2, resourceName="t", name="retention.ms", value="1"),
+        "unknown config": made("ConfigRecord", resourceType=2, resourceName="t", name="new.ms", value="1"),
+        "broker config": made("ConfigRecord", resourceType=4, resourceName="1", name="new.ms", value="1"),
+        "quota": made("ClientQuotaRecord", entity=[{"entityType": "user", "entityName": "u"}], key="k", value=1.0),
+        "ids": made("ProducerIdsRecord", nextProducerId=5),
+        "acl": made("AccessControlEntryRecord", id=TOPIC),
+        "scram": made("UserScramCredentialRecord", name="u", mechanism=1),
+        "token": made("DelegationTokenRecord", tokenId="a"),
+        "controller": made("RegisterControllerRecord", controllerId=9),
+        "feature": made("FeatureLevelRecord", name="group.version", featureLevel=1),
+    }
+    said |= of
+    return [x for x in said.values() if x]
+
+
+def everything(**of: Any) -> Callable[[], Case]:
+    full = of_everything()
+    end = len(BASE) + len(full)
+    return lambda: log(*BASE, *full, snapshots={(end, 1): snapshot_of(*BASE, *of_everything(**of))})
+
+
+def nodes(*of: tuple[int, Sequence[bytes], bytes | None], clusters: Sequence[str] = (), name: str = NAME) -> Case:
+    """Of each node where its log begins, and a snapshot of these records there."""
+    folders: list[Folder] = []
+    for n, (base, records, flip) in enumerate(of):
+        data = written(snapshot_of(*records)) if flip is None else flip
+        first = base if base else 0
+        batches = batches_of(*(BASE if not first else ()), NO_OP, base=first)
+        log_part = part(seg(first, *(b.encoded() for b in batches)), name=name, files={FIVE: data})
+        properties = meta(n, clusters[n] if clusters else CLUSTER, None)
+        folders.append(folder(log_part, name=f"d{n}", properties=properties))
+    return cases(*folders)
+
+
+def compressed() -> Case:
+    """A compressed batch with a change of an unknown topic in it, and a record with a header."""
+    from kafkaspec.spec.common import compression
+    from kafkaspec.spec.common.record_format import Header, LogRecord, built
+
+    gzip = compression.CODEC_IDS["gzip"]
+    records = [LogRecord(5, 1, None, changed(0, GONE)), LogRecord(6, 1, None, NO_OP, (Header(b"h", b""),))]
+    data = encode(built(5, records, leader_epoch=1, attributes=gzip))
+    return one(seg(0, *(b.encoded() for b in batches_of(*BASE)), data), name=NAME)
+
+
+def timed() -> Case:
+    """A record that has not its batch's time."""
+    from kafkaspec.spec.common.record_format import LogRecord, built
+
+    records = [LogRecord(5, 1, None, NO_OP), LogRecord(6, 2, None, NO_OP), LogRecord(7, 2, None, changed(0, GONE))]
+    data = encode(built(5, records, leader_epoch=1))
+    return one(seg(0, *(b.encoded() for b in batches_of(*BASE)), data), name=NAME)
+
+
+def headed_record() -> Case:
+    from kafkaspec.spec.common.record_format import Header, LogRecord, built
+
+    data = encode(built(5, [LogRecord(5, 1, None, NO_OP, (Header(b"h", b"\1"),))], leader_epoch=1))
+    return one(seg(0, *(b.encoded() for b in batches_of(*BASE)), data), name=NAME)
+
+
+def behind_nothing() -> Case:
+    """A snapshot ends behind a record without a value, and the next one breaks a rule."""
+    from kafkaspec.spec.common.record_format import LogRecord, built
+
+    records = [LogRecord(5, 1, None, None), LogRecord(6, 1, None, changed(isr=[1, 9]))]
+    data = encode(built(5, records, leader_epoch=1))
+    kept = files({(6, 1): snapshot_of(*BASE)}, {})
+    return one(seg(0, *(b.encoded() for b in batches_of(*BASE)), data), name=NAME, files=kept)
+
+
+def unread(name: str, to: bytes = b"") -> Case:
+    """A snapshot that is gone when it is read."""
+    case = log(*BASE, NO_OP, snapshots={(5, 1): snapshot_of(*BASE), (6, 1): snapshot_of(*BASE)})
+    return replace(case, gone=[f"d/{NAME}/{name}"])
+
+
+def old_partition(number: int) -> bytes:
+    said = {"partitionId": number, "topicId": TOPIC, "replicas": [1], "isr": [1], "leader": -1}
+    return made("PartitionRecord", 1, **said)
+
+
+def fenced(id: int, epoch: int, how: int = 1) -> bytes:
+    return made("BrokerRegistrationChangeRecord", 0, brokerId=id, brokerEpoch=epoch, fenced=how)
+
+
+def quorum_state(version: int, old: bytes, new: bytes) -> Callable[[], Case]:
+    text = QUORUM % (1, version)
+    assert old in text
+    return lambda: log(*BASE, more={"quorum-state": text.replace(old, new)})
+
+
+def misnamed(name: str) -> Callable[[], Case]:
+    """An empty snapshot of epoch 1 with that name."""
+    return lambda: log(*BASE, more={name: written(snapshot_of())})
+
+
+FIVE = f"{5:020}-{1:010}.checkpoint"
+UNFINISHED = f"{FIVE[:31]}-123.checkpoint.part"
+BOOTSTRAP = made("BeginTransactionRecord", name="Bootstrap records")
+CONFIG = made("ConfigRecord", resourceType=4, resourceName="1", name="k", value="v")
+OTHER_TOPIC = (topic("u", OTHER), partition(0, OTHER))
+
+CASES: dict[str, Callable[[], Case]] = {
+    "no record": lambda: one(seg(0), name=NAME),
+    "a partition of that name": lambda: one(seg(0, batches_of(changed(0, GONE))[0].encoded()), name="other-0"),
+    "a sound log": then(NO_OP),
+    "a log in two segments": lambda: one(
+        seg(0, *(b.encoded() for b in batches_of(*BASE))),
+        seg(5, *(b.encoded() for b in batches_of(changed(0, GONE), base=5))), name=NAME,
+    ),
+    "a log that begins later": lambda: log(changed(0, GONE), changed(0, GONE), base=5),
+    "a log that begins later, and a snapshot": lambda: log(
+        changed(0, GONE), NO_OP, changed(9), base=5, snapshots={(6, 1): snapshot_of(*BASE)}
+    ),
+    "a log that begins later at a snapshot": lambda: log(
+        changed(9), base=5, snapshots={(5, 1): snapshot_of(*BASE), (3, 1): snapshot_of(LEVEL)}
+    ),
+    "a log behind a snapshot of nothing": lambda: log(*BASE, snapshots={(0, 0): snapshot_of(LEVEL, epoch=0)}),
+    # ---- records
+    "an unknown topic": then(changed(0, GONE)),
+    "an unknown topic twice, and another": then([changed(0, GONE), changed(1, GONE)], changed(0, OTHER)),
+    "an unknown topic behind records of the batch": then([NO_OP, NO_OP, changed(0, GONE)]),
+    "an unknown partition": then(changed(9)),
+    "an unknown broker, twice, and another": then(*(made("FenceBrokerRecord", id=n, epoch=1) for n in (8, 8, 9))),
+    "a topic twice": then(topic(), topic()),
+    "producer ids that go back, twice": then(*(made("ProducerIdsRecord", nextProducerId=n) for n in (9, 5, 5))),
+    "epochs that go back": then(partition(leaderEpoch=1)),
+    "a broker's epoch that goes back": then(broker(2, 1)),
+    "a broker's epoch of the record": then(broker(3, 5)),
+    "a broker's epoch that is yet to come": then(broker(3, 6)),
+    "an ACL that is not there": then(made("RemoveAccessControlEntryRecord", id=GONE)),
+    "directories": then(changed(directories=[GONE])),
+    "a newer metadata.version": then(
+        level(32), changed(0, GONE), changed(9), snapshots={(7, 1): snapshot_of(changed(0, GONE))}
+    ),
+    "a newer metadata.version in the batch": then([level(32), changed(0, GONE)]),
+    "an older metadata.version": then(level(6), changed(0, GONE)),
+    "an unknown feature": then(made("FeatureLevelRecord", name="new", featureLevel=1), changed(0, GONE)),
+    "a feature's unknown level": then(made("FeatureLevelRecord", name="group.version", featureLevel=99), changed(9)),
+    "a version above the metadata.version's": lambda: log(level(21), topic(), partition()),
+    "a version above, that is wrong too": lambda: log(level(21), changed(0, GONE)),
+    "a kind above the metadata.version's": lambda: log(level(21), made("ClearElrRecord")),
+    "a version above, before there is one": lambda: log(b"\1\2\1" + topic()[3:]),
+    "levels that change": lambda: log(
+        level(21), topic(), old_partition(0), level(30), partition(1, leader=-1), level(21), partition(2, leader=-1)
+    ),
+    "a version above that cannot be read": then(b"\1\3\7" + partition()[3:20]),
+    "a version of its level that cannot be read": then(partition()[:20]),
+    "a version that cannot be read, of two bytes": then(b"\1\x83"),
+    "a version above by one that cannot be read": then(b"\1\3\3" + partition()[3:20]),
+    "unknown brokers of another kind": then(fenced(8, 1), fenced(9, 1), fenced(9, 1)),
+    "an unknown kind": then(b"\1\x63\7\0", changed(0, GONE)),
+    "another frame": then(b"\2\x14\0\0"),
+    "records that nobody reads": then(UNREAD, UNREAD, [UNREAD, b"\2\x14\0\0"]),
+    "records that nobody reads, and one between": then(UNREAD, UNREAD, NO_OP, UNREAD),
+    "records that nobody reads, of two rules": then(UNREAD, b"\1\3\7", b"\1\3\7", UNREAD),
+    "control records that nobody reads": then(
+        LogBatch(5, 1, [(b"\0\0\0\2", b"\0"), (b"\0\0\0\2", b"\0")], True), NO_OP, UNREAD
+    ),
+    "a batch in whose midst a snapshot ends": then(
+        [UNREAD, changed(isr=[1, 9])], snapshots={(6, 1): snapshot_of(*BASE)}
+    ),
+    "a batch in whose midst a snapshot ends, behind nothing": behind_nothing,
+    "a version above, twice": lambda: log(
+        level(21), topic(), partition(leader=-1), partition(1, leader=-1), level(22), partition(2, leader=-1)
+    ),
+    "one byte": then(b"\1"),
+    "a record that is cut": then(partition()[:-3], changed(0, GONE), snapshots={(7, 1): snapshot_of(*BASE)}),
+    "a record that is cut, and known again": then(
+        partition()[:-3], changed(0, GONE), changed(9), snapshots={(7, 1): snapshot_of(*BASE)}
+    ),
+    "a record with a key": then(keyed(b"k", NO_OP)),
+    "a record without a value": then(keyed(None, b"")),
+    "a record's own time": timed,
+    "a record with a header": headed_record,
+    "a compressed batch": compressed,
+    "control records": then(control(5, "LeaderChangeMessage", leaderId=1), changed(0, GONE)),
+    "a control record of a transaction": then(LogBatch(5, 1, [(b"\0\0\0\1", b"\0\0\0\0\0\0")], True), changed(0, GONE)),
+    "a control record that is cut": then(LogBatch(5, 1, [(b"\0\0\0\2", b"\0")], True), changed(0, GONE)),
+    # ---- damage
+    "damage": with_damage,
+    "an old format": lambda: one(
+        seg(0, *(x.encoded() for x in batches_of(*BASE)), message(5, 1, b"k", b"v"),
+            *(x.encoded() for x in batches_of(changed(0, GONE), base=6))), name=NAME,
+    ),
+    "damage at the end, and a snapshot beyond": lambda: one(
+        seg(0, *(x.encoded() for x in batches_of(*BASE)), damaged(batches_of(NO_OP, base=5)[0])), name=NAME,
+        files=files({(5, 1): snapshot_of(*BASE, changed(0, GONE)), (9, 1): snapshot_of(changed(0, GONE))}, {}),
+    ),
+    "a breach before a record that is cut": then([changed(isr=[1, 9]), partition()[:-3]]),
+    "a gap, a snapshot in it and one behind": lambda: with_gap(
+        7, [NO_OP, changed(0, GONE), changed(9)], snapshots=(6, 8)
+    ),
+    "no segment": lambda: one(name=NAME, files=files({(5, 1): snapshot_of(changed(0, GONE))}, {})),
+    "a gap": lambda: with_gap(7, changed(0, GONE)),
+    "a gap, and a snapshot behind it": lambda: with_gap(7, changed(0, GONE), changed(9), changed(8), snapshots=(8,)),
+    "a gap, and a snapshot in it": lambda: with_gap(7, changed(9), snapshots=(6,)),
+    "a gap, and a snapshot at its end": lambda: with_gap(7, changed(9), snapshots=(7,)),
+    "a batch twice": lambda: with_gap(4, changed(9)),
+    # ---- transactions
+    "a transaction": then(BEGIN, changed(isr=[1]), END, changed(isr=[1, 9])),
+    "a transaction that breaks something meanwhile": then(BEGIN, changed(isr=[1, 9]), changed(isr=[1]), END),
+    "a transaction that breaks something": then(BEGIN, changed(isr=[1, 9]), NO_OP, END),
+    "a transaction that is aborted": then(BEGIN, changed(isr=[1, 9]), ABORT, NO_OP),
+    "a transaction that is open at the end": then(BEGIN, NO_OP),
+    "two transactions": then(BEGIN, BEGIN),
+    "an end of none": then(END),
+    "an abort in a later epoch": then(BEGIN, LogBatch(6, 2, [(None, ABORT)]), NO_OP),
+    "an end in a later epoch": then(BEGIN, LogBatch(6, 2, [(None, END)])),
+    "data in a later epoch": then(BEGIN, LogBatch(6, 2, [(None, NO_OP)]), LogBatch(7, 2, [(None, NO_OP)])),
+    "control in a later epoch": then(BEGIN, control(6, "LeaderChangeMessage", 2), LogBatch(7, 2, [(None, ABORT)])),
+    "bootstrap records": lambda: log(BOOTSTRAP, level(30), END, NO_OP),
+    "bootstrap records without an end": lambda: log(BOOTSTRAP, level(30), ONE, TWO),
+    "bootstrap records, and nothing": lambda: log(BOOTSTRAP, level(30), NO_OP),
+    "bootstrap records, and a topic": lambda: log(BOOTSTRAP, level(30), topic()),
+    "bootstrap records, and a change": then(BOOTSTRAP, changed(isr=[1])),
+    "a configuration among bootstrap records": lambda: log(
+        BOOTSTRAP, made("ConfigRecord", resourceType=4, name="k", value="v"), END
+    ),
+    "a transaction with another name": lambda: log(made("BeginTransactionRecord", name="x"), level(30), NO_OP, END),
+    "a snapshot in a transaction": then(BEGIN, NO_OP, END, snapshots={(6, 1): snapshot_of(*BASE)}),
+    "a snapshot before a transaction": then(BEGIN, END, snapshots={(5, 1): snapshot_of(*BASE)}),
+    "a snapshot behind a transaction": then(BEGIN, END, NO_OP, snapshots={(7, 1): snapshot_of(*BASE)}),
+    "a transaction without a name": then(made("BeginTransactionRecord", name=None), END),
+    # ---- invariants
+    "in sync, and no replica": then(changed(isr=[1, 2, 9])),
+    "in sync, and no replica, among others": then([NO_OP, changed(isr=[1, 2, 9]), NO_OP]),
+    "in sync, and no replica, until the batch ends": then([changed(isr=[1, 2, 9]), changed(isr=[1])]),
+    "a leader that is not in sync": then(changed(isr=[2])),
+    "a leader that is not in sync, by a partition's record": then(partition(1, isr=[2])),
+    "in sync and eligible": then(changed(eligibleLeaderReplicas=[2, 9])),
+    "in sync, and no replica, at 25": lambda: log(
+        level(25), broker(1, 1, 3), topic(), partition(isr=[1, 9])
+    ),
+    "two things at once": then(changed(isr=[2, 9])),
+    "two partitions at once": then([topic("u", OTHER), partition(0, OTHER, isr=[1, 9]), partition(1, OTHER, isr=[2])]),
+    "a leader that is fenced": then(fenced(1, 1)),
+    "a leader that is fenced, among others": then([fenced(2, 2), fenced(1, 1), NO_OP]),
+    "a leader that is fenced, by two records": then([fenced(1, 1), fenced(1, 1, -1), fenced(1, 1)]),
+    "a fenced broker that comes to lead": then(fenced(2, 2), [changed(leader=2), NO_OP]),
+    "a leader that is fenced, with two partitions": then([*OTHER_TOPIC], fenced(1, 1)),
+    "a leader that is gone": then(made("UnregisterBrokerRecord", brokerId=1, brokerEpoch=1)),
+    "a leader that is fenced at 25": lambda: log(level(25), broker(1, 1, 3), topic(), partition(), fenced(1, 1)),
+    "a leader that is fenced at 26": lambda: log(level(26), broker(1, 1, 3), topic(), partition(), fenced(1, 1)),
+    "a leader that is fenced without a level": lambda: log(broker(1, 0), topic(), partition(), fenced(1, 0)),
+    # ---- snapshots
+    "a snapshot": snapshot(*BASE),
+    "a snapshot with another broker": snapshot(LEVEL, ONE, broker(2, 2, rack="r"), topic(), partition()),
+    "a snapshot with another feature": snapshot(level(29), *BASE[1:]),
+    "a snapshot with a partition of an unknown topic": snapshot(*BASE, partition(0, GONE)),
+    "a snapshot that lacks a partition, and has another topic more": snapshot(*BASE[:4], topic("u", OTHER)),
+    "a snapshot that lacks a broker, and has another partition": snapshot(LEVEL, ONE, topic(), partition(), CONFIG),
+    "a snapshot that lacks a partition, and has a configuration more": snapshot(*BASE[:4], CONFIG),
+    "a snapshot of a newer metadata.version, and another batch": shaped(
+        snapshot_of()[0], *batches_of(level(32), changed(0, GONE), base=1), control(3, "SnapshotFooterRecord")
+    ),
+    "a snapshot in another order": snapshot(TWO, topic(), ONE, LEVEL, partition()),
+    "a snapshot of another partition": snapshot(*BASE[:4], partition(leaderEpoch=9)),
+    "a snapshot with a partition more": snapshot(*BASE, partition(1)),
+    "a snapshot without a partition": snapshot(*BASE[:4]),
+    "a snapshot without two brokers": snapshot(LEVEL, topic(), partition()),
+    "a snapshot with several differences": snapshot(LEVEL, ONE, topic(), partition(isr=[1])),
+    "a snapshot with another topic's id": snapshot(LEVEL, ONE, TWO, topic("t", OTHER), partition(0, OTHER)),
+    "a snapshot of everything": everything(),
+    **{
+        f"a snapshot with another {k}": everything(**{k: v})
+        for k, v in {
+            "config": made("ConfigRecord", resourceType=2, resourceName="t", name="retention.ms", value="2"),
+            "quota": made("ClientQuotaRecord", entity=[{"entityType": "user", "entityName": "u"}], key="k", value=2.0),
+            "ids": made("ProducerIdsRecord", nextProducerId=6),
+            "acl": made("AccessControlEntryRecord", id=TOPIC, host="h"),
+            "scram": made("UserScramCredentialRecord", name="u", mechanism=1, iterations=9),
+            "token": made("DelegationTokenRecord", tokenId="a", owner="o"),
+            "controller": made("RegisterControllerRecord", controllerId=9, zkMigrationReady=True),
+        }.items()
+    },
+    **{
+        f"a snapshot without the {k}": everything(**{k: b""})
+        for k in ("config", "unknown config", "broker config", "feature")
+    },
+    "a snapshot with a quota of two users": everything(
+        quota=made("ClientQuotaRecord", key="k", value=1.0, entity=[
+            {"entityType": "user", "entityName": None}, {"entityType": "user", "entityName": "u"},
+        ])
+    ),
+    "a snapshot with a quota more": everything(
+        more=made("ClientQuotaRecord", entity=[{"entityType": "user", "entityName": None}], key="k", value=1.0)
+    ),
+    "a snapshot at the end": lambda: log(*BASE, snapshots={(5, 1): snapshot_of(*BASE[:4])}),
+    "a snapshot beyond the end": lambda: log(*BASE, snapshots={(9, 1): snapshot_of(changed(0, GONE))}),
+    "a sound snapshot beyond the end": lambda: log(*BASE, snapshots={(9, 1): snapshot_of(*BASE[:4])}),
+    "a snapshot below the start": lambda: log(NO_OP, base=5, snapshots={(4, 1): snapshot_of(changed(0, GONE))}),
+    "two snapshots": then(
+        NO_OP, NO_OP, snapshots={(5, 1): snapshot_of(*BASE[:4]), (6, 1): snapshot_of(*BASE[:3])}
+    ),
+    "two snapshots of one end": then(
+        NO_OP, snapshots={(5, 1): snapshot_of(*BASE[:4]), (5, 0): snapshot_of(*BASE[:3], epoch=0)}
+    ),
+    "a snapshot in the midst of a batch": then([NO_OP, NO_OP], snapshots={(6, 1): snapshot_of(*BASE[:4])}),
+    "a snapshot behind what was not replayed": then(
+        changed(0, GONE), changed(isr=[1]), NO_OP, changed(isr=[9]), snapshots={(7, 1): snapshot_of(*BASE)}
+    ),
+    "a snapshot of records that do not fit": snapshot(*BASE, changed(0, GONE)),
+    "a snapshot with a transaction": snapshot(*BASE, BEGIN),
+    "a snapshot with a higher version": lambda: log(
+        level(21), NO_OP, snapshots={(1, 1): snapshot_of(level(21), topic(), partition())}
+    ),
+    "a snapshot of a newer metadata.version": snapshot(level(32), changed(0, GONE)),
+    "a snapshot of an unknown kind": snapshot(*BASE, b"\1\x63\0\0"),
+    "a snapshot of records that nobody reads": snapshot(UNREAD, UNREAD, *BASE, UNREAD),
+    "a snapshot with a wrong control record": shaped(
+        snapshot_of(LEVEL)[0], LogBatch(1, 1, [(b"\0\0\0\1", bytes(6))], True), control(2, "SnapshotFooterRecord")
+    ),
+    "a snapshot without a header": shaped(*batches_of(list(BASE)), control(5, "SnapshotFooterRecord")),
+    "a snapshot without a footer": shaped(*snapshot_of(*BASE)[:-1]),
+    "a snapshot with a record behind the footer": shaped(*snapshot_of(*BASE), *batches_of(NO_OP, base=7)),
+    "a snapshot of a header alone": shaped(snapshot_of()[0]),
+    "an empty snapshot": shaped(),
+    "a snapshot of another epoch": shaped(*snapshot_of(*BASE, epoch=2)),
+    "a snapshot that is cut": shaped(*snapshot_of(*BASE), cut=3),
+    "a snapshot with bytes behind it": shaped(*snapshot_of(*BASE), more=b"x" * 90),
+    "a snapshot with damage at its beginning": shaped(*snapshot_of(*BASE), flip=30),
+    "a snapshot with damage": shaped(*snapshot_of(*BASE), flip=200),
+    "a snapshot with voters": shaped(
+        snapshot_of()[0], control(1, "KRaftVersionRecord", kRaftVersion=1), control(2, "VotersRecord"),
+        *batches_of(list(BASE), base=3), control(8, "SnapshotFooterRecord"),
+    ),
+    "a snapshot that is gone": lambda: unread(FIVE),
+    "a snapshot that was not finished": lambda: log(*BASE, more={UNFINISHED: b"x", "x.part": b""}),
+    # ---- quorum-state
+    "a quorum-state": lambda: log(*BASE, more={"quorum-state": QUORUM % (1, 1), "other": b"x"}),
+    "a quorum-state of a later epoch": lambda: log(*BASE, more={"quorum-state": QUORUM % (2, 0)}),
+    "a quorum-state that is behind": lambda: log(*BASE, more={"quorum-state": QUORUM % (0, 0)}),
+    "a quorum-state that is behind another batch": lambda: log(
+        NO_OP, LogBatch(1, 7, [(None, NO_OP)]), more={"quorum-state": QUORUM % (6, 0)}
+    ),
+    "a quorum-state of another version": lambda: log(*BASE, more={"quorum-state": QUORUM % (1, 2)}),
+    "a quorum-state with a second line": lambda: log(*BASE, more={"quorum-state": QUORUM % (1, 1) + b"\nx"}),
+    "a quorum-state that is no number": lambda: log(
+        *BASE, more={"quorum-state": b'{"leaderEpoch":"1","data_version":1}'}
+    ),
+    "a quorum-state that lacks the epoch": lambda: log(*BASE, more={"quorum-state": b'{"data_version":1}'}),
+    "a quorum-state that is a list": lambda: log(*BASE, more={"quorum-state": b"[]"}),
+    "an empty quorum-state": lambda: log(*BASE, more={"quorum-state": b""}),
+    **{
+        f"a quorum-state of version {version} with {old.decode()} as {new.decode()}": quorum_state(version, old, new)
+        for version, old, new in (
+            (0, b'"clusterId":""', b'"clusterId":1'), (0, b'"clusterId":""', b'"x":1'),
+            (1, b'"clusterId":""', b'"x":1'),
+            (1, b'"AAAAAAAAAAAAAAAAAAAAAA"', b"1"), (0, b'"AAAAAAAAAAAAAAAAAAAAAA"', b"1"),
+            (1, b'"leaderId":1', b'"leaderId":"1"'), (1, b'"leaderId":1', b'"leaderId":2147483647'),
+            (1, b'"leaderId":1', b'"leaderId":2147483648'), (1, b'"leaderId":1', b'"leaderId":-2147483648'),
+            (1, b'"leaderId":1', b'"leaderId":-2147483649'), (0, b'"appliedOffset":0', b'"appliedOffset":4294967296'),
+            (0, b'"appliedOffset":0', b'"appliedOffset":"0"'), (0, b'[{"voterId":1}]', b"null"),
+            (0, b'[{"voterId":1}]', b'[{"voterId":"1"}]'), (0, b'[{"voterId":1}]', b'[{}]'),
+            (0, b'[{"voterId":1}]', b"7"), (0, b'[{"voterId":1}]', b"[]"),
+            (1, b'"data_version":1', b'"data_version":true'),
+            (1, b'"data_version":1', b'"data_version":1.0'),
+        )
+    },
+    # ---- directories and names
+    "directories with the names of files": lambda: log(
+        *BASE, folders=("quorum-state", FIVE, UNFINISHED, "0-0.checkpoint", "x.part", "other")
+    ),
+    **{
+        f"a snapshot with the name {name}": misnamed(name)
+        for name in (
+            "0-0.checkpoint", "bootstrap.checkpoint", "x.checkpoint.part", f"{FIVE}.x",
+            f"{(1 << 63) - 1:020}-{1:010}.checkpoint", f"{1 << 63:020}-{1:010}.checkpoint",
+            f"{5:020}-{(1 << 31) - 1:010}.checkpoint", f"{5:020}-{1 << 31:010}.checkpoint",
+        )
+    },
+    # ---- the beginning
+    "a log that begins at 1": lambda: log(NO_OP, base=1),
+    "a part that begins later": lambda: log(NO_OP, base=5, snapshots={(4, 1): snapshot_of()}, alone=True),
+    "a part that begins at a snapshot": lambda: log(NO_OP, base=5, snapshots={(5, 1): snapshot_of()}, alone=True),
+    "a part that begins with the log": lambda: log(*BASE, NO_OP, alone=True),
+    # ---- epochs
+    "epoch 0, and no leader's change of 1": lambda: log(NO_OP, LogBatch(1, 1, [(None, NO_OP)]), epoch=0),
+    "a batch of epoch -1": then(LogBatch(5, -1, [(None, NO_OP)]), NO_OP),
+    "a batch of epoch -2": then(LogBatch(5, -2, [(None, NO_OP)]), NO_OP),
+    "an epoch after a gap": lambda: one(
+        seg(0, *(x.encoded() for x in (*batches_of(*BASE), *batches_of(NO_OP, base=7, epoch=2)))), name=NAME
+    ),
+    "an epoch of one batch": then(LogBatch(5, 2, [(None, NO_OP)]), NO_OP),
+    "an epoch that stays": then(LogBatch(5, 2, [(None, NO_OP)]), LogBatch(6, 2, [(None, NO_OP)])),
+    "an epoch that stays, and another": then(LogBatch(5, 2, [(None, NO_OP)]), LogBatch(6, 3, [(None, NO_OP)])),
+    "an epoch with its leader's change": then(control(5, "LeaderChangeMessage", 2, leaderId=1), NO_OP, epoch=1),
+    "an epoch with another control record": then(
+        control(5, "SnapshotFooterRecord", 2), LogBatch(6, 2, [(None, NO_OP)])
+    ),
+    "an epoch with a key of three bytes": then(LogBatch(5, 2, [(b"\0\0\0", b"\0")], True)),
+    "an epoch with a key of none": then(LogBatch(5, 2, [(None, b"\0")], True)),
+    "an epoch with a key of four bytes": then(LogBatch(5, 2, [(b"\0\0\0\4", b"\0\0\0")], True)),
+    "an epoch with a record's key": then(LogBatch(5, 2, [(b"\0\0\0\2", NO_OP)])),
+    # ---- kraft.version
+    **{
+        f"kraft.version {n}": then(control(5, "KRaftVersionRecord", kRaftVersion=n), NO_OP) for n in (-1, 0, 1, 2)
+    },
+    # ---- several nodes
+    "two nodes": lambda: nodes((5, BASE, None), (5, BASE, None)),
+    "two nodes whose snapshots differ": lambda: nodes((5, BASE, None), (5, BASE[:4], None)),
+    "three nodes whose snapshots differ": lambda: nodes((5, BASE, None), (5, BASE[:4], None), (5, BASE[:3], None)),
+    "two nodes whose logs tell": lambda: nodes((0, BASE, None), (0, BASE[:4], None)),
+    "two nodes, of which one log tells": lambda: nodes((0, BASE, None), (5, BASE[:4], None)),
+    "two nodes, of which the other log tells": lambda: nodes((5, BASE[:4], None), (0, BASE, None)),
+    "two nodes, one with a damaged snapshot": lambda: nodes((5, BASE, None), (5, BASE[:4], b"x" * 90)),
+    "two nodes, the other with a damaged snapshot": lambda: nodes((5, BASE[:4], b"x" * 90), (5, BASE, None)),
+    "two nodes with files of that name in another topic": lambda: nodes(
+        (5, BASE, None), (5, BASE[:4], None), name="t-0"
+    ),
+    "two clusters": lambda: nodes((5, BASE, None), (5, BASE[:4], None), clusters=(CLUSTER, "another")),
+}  # fmt: skip

@@ -1,0 +1,725 @@
+"""Audit of metadata logs: real ones are sound, and each kind of damage is found, at its record alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaspec.audit.engine import audit
+from kafkaspec.audit.finding import Finding
+from kafkaspec.errors import UserError
+from kafkaspec.impl.controller.metadata_image import MetadataImage
+from tests.controller.metadata_logs import (
+    GONE,
+    NO_OP,
+    LogBatch,
+    batches_of,
+    broker,
+    change,
+    changed,
+    control,
+    level,
+    made,
+    parsed,
+    partition,
+    place,
+    put,
+    real,
+    record_at,
+    replayable,
+    snapshot_of,
+    topic,
+    written,
+)
+
+LOG = f"{0:020}.log"
+CHECKPOINT = re.compile(r"\d{20}-\d{10}\.checkpoint")
+LAST = f"{940:020}-{4:010}.checkpoint"
+CLICKS, ORDERS = "aioxN08JR9aUkdHnEOmryg", "CNiUUzhdTNuPIqJOIsMVDA"
+Edit = Callable[[list[LogBatch]], None]
+
+
+def files_of(node: str = "node-1", snapshots: bool = False) -> dict[str, bytes]:
+    """A metadata log, without indexes: positions in it will change."""
+    kept = {LOG, "quorum-state", "leader-epoch-checkpoint"}
+    return {n: d for n, d in real()[node].items() if n in kept or (snapshots and CHECKPOINT.fullmatch(n))}
+
+
+def lay(path: Path, files: Mapping[str, bytes]) -> Path:
+    folder = path / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def found(path: Path, files: Mapping[str, bytes]) -> list[Finding]:
+    a = audit([lay(path, files)], strict=True)
+    assert a.problems == ()
+    return list(a.findings)
+
+
+def edited(edit: Edit, name: str = LOG, snapshots: bool = False, node: str = "node-1") -> dict[str, bytes]:
+    files = files_of(node, snapshots)
+    batches = parsed(files[name])
+    edit(batches)
+    return {**files, name: written(batches)}
+
+
+NO_OPS = [o for o, r in replayable(real()["node-1"]) if r.name == "NoOpRecord"]
+ALONE = {b.base for b in parsed(real()["node-1"][LOG]) if len(b.records) == 1}
+NO_OPS = [o for o in NO_OPS if o in ALONE]
+"""Records that say nothing, each in a batch of its own."""
+LATE = NO_OPS[-1]
+"""The last one, behind everything that says something."""
+
+
+def in_place(record: bytes, offset: int = LATE) -> Edit:
+    return lambda batches: put(batches, offset, record)
+
+
+FIRST_OF_4 = next(b.base for b in parsed(real()["node-1"][LOG]) if b.epoch == 4)
+"""The offset where the epoch 4 begins."""
+
+
+def without(offset: int) -> Edit:
+    def edit(batches: list[LogBatch]) -> None:
+        batches.remove(place(batches, offset)[0])
+
+    return edit
+
+
+def changing(offset: int, version: int | None = None, /, **of: Any) -> Edit:
+    return lambda batches: change(batches, offset, version, **of)
+
+
+def in_epoch(offset: int, epoch: int) -> Edit:
+    def edit(batches: list[LogBatch]) -> None:
+        place(batches, offset)[0].epoch = epoch
+
+    return edit
+
+
+def raised(offset: int, epoch: int) -> Edit:
+    """The batches from there on have another epoch."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        for b in batches[batches.index(place(batches, offset)[0]) :]:
+            b.epoch = epoch
+
+    return edit
+
+
+def replaced(offset: int, record: bytes) -> Edit:
+    """A record of data stands in the place of a control record."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        b, _ = place(batches, offset)
+        b.control, b.records = False, [(None, record)]
+
+    return edit
+
+
+def garbled(offset: int) -> Edit:
+    """A record is cut short."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        b, n = place(batches, offset)
+        b.records[n] = None, b.records[n][1][:-1]
+
+    return edit
+
+
+def with_time(offset: int) -> Edit:
+    def edit(batches: list[LogBatch]) -> None:
+        b, n = place(batches, offset)
+        b.records[n] = b"k", b.records[n][1]
+
+    return edit
+
+
+def next_id(of: int) -> bytes:
+    return made("ProducerIdsRecord", brokerId=1, brokerEpoch=0, nextProducerId=of)
+
+
+def image_at(offset: int) -> MetadataImage:
+    """The state of the real log up to an offset."""
+    image = MetadataImage()
+    for o, r in replayable(real()["node-1"]):
+        if o < offset:
+            image.replay(r.type, r.fields, o)
+    return image
+
+
+BUSY = next(n for n in NO_OPS if n > 650)
+"""One where brokers lead partitions."""
+LEADS = image_at(BUSY)
+CLICKS_0 = LEADS.topics[CLICKS].partitions[0]
+
+
+def cut(record: bytes) -> Edit:
+    """That record where broker 2 leads, and the log ends."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        put(batches, BUSY, record)
+        del batches[batches.index(place(batches, BUSY)[0]) + 1 :]
+
+    return edit
+
+
+EPOCH_1 = image_at(LATE).brokers[1].epoch
+EPOCH_2 = LEADS.brokers[2].epoch
+FENCED = made("BrokerRegistrationChangeRecord", 0, brokerId=2, brokerEpoch=EPOCH_2, fenced=1)
+
+REMOVED = next(r.fields["id"] for _, r in replayable(real()["node-1"]) if r.name == "RemoveAccessControlEntryRecord")
+
+DAMAGE: dict[str, tuple[Edit, str, int]] = {
+    "a change of an unknown topic": (in_place(changed(0, GONE, isr=[1])), "IMG-2", LATE),
+    "a change of an unknown partition": (in_place(changed(99, CLICKS, isr=[1])), "IMG-2", LATE),
+    "an unknown topic is removed": (in_place(made("RemoveTopicRecord", topicId=GONE)), "IMG-2", LATE),
+    "a topic that is there already": (in_place(made("TopicRecord", name="clicks", topicId=GONE)), "IMG-1", LATE),
+    "the epochs of a partition go back": (
+        in_place(partition(0, CLICKS, replicas=[1, 2], isr=[1], leaderEpoch=0, partitionEpoch=0)), "IMG-18", LATE,
+    ),
+    "the epoch of a broker goes back": (in_place(broker(1, EPOCH_1 - 1)), "IMG-6", LATE),
+    "the epoch of a broker is yet to come": (in_place(broker(9, 945)), "IMG-6", LATE),
+    "the epoch of the log goes back": (in_epoch(LATE, 3), "LEC-19", LATE),
+    "a broker that is not registered": (in_place(made("FenceBrokerRecord", id=9, epoch=5)), "IMG-7", LATE),
+    "a broker with another epoch": (in_place(made("FenceBrokerRecord", id=1, epoch=5)), "IMG-7", LATE),
+    "an ISR member that is no replica": (cut(changed(0, CLICKS, isr=[*CLICKS_0.isr, 9])), "IMG-14", BUSY),
+    "a leader that is not in sync": (
+        cut(changed(0, CLICKS, isr=[b for b in CLICKS_0.isr if b != CLICKS_0.leader])), "IMG-15", BUSY,
+    ),
+    "an in-sync replica that is eligible too": (
+        cut(changed(0, CLICKS, eligibleLeaderReplicas=CLICKS_0.isr)), "IMG-16", BUSY,
+    ),
+    "a leader that is fenced": (cut(FENCED), "IMG-17", BUSY),
+    "a leader that is not registered": (
+        cut(made("UnregisterBrokerRecord", brokerId=2, brokerEpoch=EPOCH_2)), "IMG-17", BUSY,
+    ),
+    "directories that are fewer than replicas": (in_place(changed(0, CLICKS, directories=[GONE])), "IMG-3", LATE),
+    "a state that no leader has": (in_place(changed(0, CLICKS, leaderRecoveryState=7)), "IMG-3", LATE),
+    "a leader's change that is not there": (replaced(FIRST_OF_4, NO_OP), "IMG-25", FIRST_OF_4),
+    "a batch without an epoch": (in_epoch(LATE, -1), "IMG-25", LATE),
+    "producer ids that go back": (in_place(next_id(1)), "IMG-9", LATE),
+    "an ACL that is not there": (in_place(made("RemoveAccessControlEntryRecord", id=GONE)), "IMG-12", LATE),
+    "an ACL that is removed twice": (in_place(made("RemoveAccessControlEntryRecord", id=REMOVED)), "IMG-12", LATE),
+    "a transaction that never ended": (in_place(made("NoOpRecord"), 3), "IMG-20", 1),
+    "a transaction that ends and did not begin": (in_place(made("EndTransactionRecord")), "IMG-13", LATE),
+    "a transaction within another": (in_place(made("BeginTransactionRecord"), 2), "IMG-13", 2),
+    "a version that the metadata.version does not have": (changing(33, 2), "IMG-19", 33),
+    "a kind that the metadata.version does not have": (
+        in_place(made("ClearElrRecord", topicName=""), NO_OPS[0]), "IMG-19", NO_OPS[0],
+    ),
+    "a version that no release has": (in_place(b"\x01\x05\x09" + changed(0, CLICKS)[3:]), "IMG-19", LATE),
+    "a kind that no release has": (in_place(b"\x01\x63\0\0"), "MRC-19", LATE),
+    "a record that is cut short": (garbled(LATE), "MRC-19", LATE),
+    "a record with a key": (with_time(LATE), "MRC-19", LATE),
+    "an offset gap": (without(NO_OPS[-2]), "LDR-17", NO_OPS[-2]),
+}  # fmt: skip
+
+
+def test_the_list_has_more_than_ten_kinds() -> None:
+    assert len({clause for _, clause, _ in DAMAGE.values()}) >= 14
+
+
+@pytest.mark.clause("MRC-19", "IMG-1", "IMG-2", "IMG-3", "IMG-6", "IMG-7", "IMG-9", "IMG-12", "IMG-13", "IMG-14")
+@pytest.mark.clause("IMG-15", "IMG-16", "IMG-17", "IMG-18", "IMG-19", "IMG-20")
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_found_at_its_record_and_nothing_beside_it(kind: str, tmp_path: Path) -> None:
+    edit, clause, offset = DAMAGE[kind]
+    files = edited(edit)
+    findings = [f for f in found(tmp_path, files) if f.severity]
+    assert [(f.clause, f.offset) for f in findings] == [(clause, offset)], findings
+    data = files[LOG]
+    at = findings[0].position
+    assert at is not None
+    first = next(b for b in parsed(data) if b.last >= offset)
+    start = data.index(first.encoded())
+    assert start <= at < start + len(first.encoded())
+
+
+def test_a_real_log_is_sound_and_its_snapshots_are_compared(tmp_path: Path) -> None:
+    for node in ("node-1", "node-2", "node-3"):
+        assert found(tmp_path / node, files_of(node, snapshots=True)) == []
+
+
+def test_a_leader_that_was_fenced_is_told_once_for_all_its_partitions(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, edited(cut(FENCED)))
+    assert re.search(r"is led by 2, which is fenced; and \d+ more partitions", finding.message)
+
+
+def test_a_wrong_crc_hides_what_follows_until_a_snapshot(tmp_path: Path) -> None:
+    files = files_of(snapshots=True)
+    data = bytearray(files[LOG])
+    batches = parsed(files[LOG])
+    b, _ = place(batches, 33)
+    at = bytes(data).index(b.encoded())
+    data[at + 70] ^= 1
+    put(batches, LATE, changed(0, GONE))
+    tail = written(batches)[len(written([x for x in batches if x.last < LATE])) :]
+    kept = bytes(data[: len(written([x for x in batches if x.last < LATE]))])
+    findings = [f for f in found(tmp_path, {**files, LOG: kept + tail}) if f.severity]
+    assert [(f.clause, f.position if f.clause == "BAT-3" else f.offset) for f in findings] == [
+        ("BAT-3", at + 17), ("IMG-2", LATE),
+    ]  # fmt: skip
+
+
+@pytest.mark.clause("MRC-19")
+def test_of_records_that_nobody_reads_the_first_is_told_and_how_many_more(tmp_path: Path) -> None:
+    bad = b"\x01\x63\0\0"
+
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in (*NO_OPS[-9:-5], *NO_OPS[-2:]):
+            put(batches, offset, bad)
+
+    assert NO_OPS[-9:-5] == [*range(NO_OPS[-9], NO_OPS[-5])]
+    findings = found(tmp_path, edited(edit))
+    assert [(f.clause, f.offset, f.message.partition("; ")[2]) for f in sorted(findings, key=Finding.order)] == [
+        ("MRC-19", NO_OPS[-9], "and 3 more behind it"), ("MRC-19", NO_OPS[-2], "and 1 more behind it"),
+    ]  # fmt: skip
+
+
+@pytest.mark.clause("MRC-19")
+def test_another_topic_s_log_is_one_finding(tmp_path: Path) -> None:
+    rows = LogBatch(0, 0, [(b"key", b"value")] * 300)
+    (finding,) = found(tmp_path, {LOG: rows.encoded()})
+    assert (finding.clause, finding.offset) == ("MRC-19", 0)
+    assert finding.message.endswith("a data record with a key (MRC-16); and 299 more behind it")
+
+
+@pytest.mark.clause("MRC-19", "IMG-22")
+def test_of_a_snapshot_s_records_that_nobody_reads_the_first_is_told(tmp_path: Path) -> None:
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in range(5, 9):
+            put(batches, offset, b"\x01\x63\0\0")
+
+    (finding,) = found(tmp_path, edited(edit, LAST, snapshots=True))
+    assert (finding.clause, finding.offset, Path(finding.file).name) == ("MRC-19", 5, LAST)
+    assert finding.message.endswith("; and 3 more behind it")
+
+
+@pytest.mark.clause("MRC-19", "IMG-14")
+@pytest.mark.parametrize("unread", [b"\x01\x63\0\0", b""])
+def test_a_batch_in_whose_midst_a_snapshot_ends(unread: bytes, tmp_path: Path) -> None:
+    """Its first record is one that nobody reads, and its last one breaks a rule in the state that the snapshot has."""
+    base = [level(30), broker(1, 1), topic(), partition(replicas=[1], isr=[1], directories=[GONE])]
+    log = written(batches_of(base, [unread, changed(isr=[1, 9])]))
+    findings = found(tmp_path, {LOG: log, f"{5:020}-{1:010}.checkpoint": written(snapshot_of(*base))})
+    assert [(f.clause, f.offset) for f in sorted(findings, key=Finding.order)] == [("MRC-19", 4), ("IMG-14", 5)]
+
+
+@pytest.mark.clause("IMG-11", "IMG-21")
+def test_of_an_entity_s_two_parts_of_one_type_the_last_counts(tmp_path: Path) -> None:
+    """ClientQuotaControlManager, Kafka 4.3.0; and one of them may be null."""
+    parts = [{"entityType": "user", "entityName": n} for n in (None, "u", None)]
+
+    def quota(entity: list[Any]) -> bytes:
+        return made("ClientQuotaRecord", entity=entity, key="k", value=1.0, remove=False)
+
+    log = {LOG: written(batches_of(quota(parts)))}
+    name = f"{1:020}-{1:010}.checkpoint"
+    assert found(tmp_path / "a", {**log, name: written(snapshot_of(quota([parts[0]])))}) == []
+    (finding,) = found(tmp_path / "b", {**log, name: written(snapshot_of(quota(parts[:2])))})
+    assert (finding.clause, "client quota" in finding.message) == ("IMG-21", True)
+
+
+@pytest.mark.clause("IMG-19")
+def test_a_version_that_is_not_allowed_is_told_once_for_a_metadata_version(tmp_path: Path) -> None:
+    levels = [o for o, r in replayable(real()["node-1"]) if r.fields.get("name") == "metadata.version"]
+    other = [o for o in NO_OPS if levels[0] < o < levels[1]][:3]
+    assert len(other) == 3
+
+    def edit(batches: list[LogBatch]) -> None:
+        for offset in other:
+            put(batches, offset, made("ClearElrRecord", topicName=""))
+
+    (finding,) = found(tmp_path, edited(edit))
+    assert (finding.clause, finding.offset) == ("IMG-19", other[0])
+
+
+def test_a_torn_tail_is_what_a_crash_leaves(tmp_path: Path) -> None:
+    files = files_of()
+    (finding,) = found(tmp_path, {**files, LOG: files[LOG][:-5]})
+    assert finding.severity == 0
+    assert finding.position == len(files[LOG]) - len(parsed(files[LOG])[-1].encoded())
+
+
+# ---- snapshots -------------------------------------------------------------------------------------------------------
+def of_snapshot(kind: str, **of: Any) -> tuple[Edit, list[int]]:
+    """The first record of that kind in a snapshot has other fields. Its offset is noted."""
+    at: list[int] = []
+
+    def edit(batches: list[LogBatch]) -> None:
+        for b in batches:
+            for n in range(len(b.records)):
+                if not b.control and not at and record_at(batches, b.base + n).name == kind:
+                    at.append(b.base + n)
+                    change(batches, b.base + n, **of)
+
+    return edit, at
+
+
+@pytest.mark.clause("IMG-21")
+@pytest.mark.parametrize(
+    ("kind", "of"),
+    [
+        ("PartitionRecord", {"leaderEpoch": 77}),
+        ("ConfigRecord", {"value": "other"}),
+        ("RegisterBrokerRecord", {"fenced": True, "rack": "other"}),
+        ("FeatureLevelRecord", {"featureLevel": 29}),
+        ("ProducerIdsRecord", {"nextProducerId": 7}),
+        ("ClientQuotaRecord", {"value": 77.5}),
+        ("AccessControlEntryRecord", {"host": "other"}),
+        ("UserScramCredentialRecord", {"iterations": 9999}),
+        ("RegisterControllerRecord", {"incarnationId": GONE}),
+    ],
+)
+def test_a_snapshot_that_differs_is_found_at_its_record(kind: str, of: dict[str, Any], tmp_path: Path) -> None:
+    edit, at = of_snapshot(kind, **of)
+    findings = found(tmp_path, edited(edit, LAST, snapshots=True))
+    assert [(f.clause, f.offset, Path(f.file).name) for f in findings if f.clause != "IMG-19"] == [
+        ("IMG-21", at[0], LAST)
+    ]
+
+
+@pytest.mark.clause("IMG-21")
+def test_a_snapshot_that_lacks_a_record_is_found(tmp_path: Path) -> None:
+    def edit(batches: list[LogBatch]) -> None:
+        for b in batches:
+            for n in range(len(b.records)):
+                if not b.control and record_at(batches, b.base + n).name == "UserScramCredentialRecord":
+                    put(batches, b.base + n, made("NoOpRecord"))
+                    return
+
+    (finding,) = found(tmp_path, edited(edit, LAST, snapshots=True))
+    assert (finding.clause, "is not in it" in finding.message) == ("IMG-21", True)
+
+
+@pytest.mark.clause("IMG-22")
+@pytest.mark.parametrize("kind", ["header", "footer", "epoch", "torn", "damaged"])
+def test_a_snapshot_is_whole(kind: str, tmp_path: Path) -> None:
+    def edit(batches: list[LogBatch]) -> None:
+        if kind == "header":
+            batches[0].records = batches[-1].records
+        if kind == "footer":
+            batches.pop()
+        if kind == "epoch":
+            batches[1].epoch = 3
+
+    files = edited(edit, LAST, snapshots=True)
+    if kind == "torn":
+        files[LAST] = files[LAST][:-3]
+    if kind == "damaged":
+        files[LAST] = files[LAST][:200] + bytes([files[LAST][200] ^ 1]) + files[LAST][201:]
+    (finding,) = found(tmp_path, files)
+    assert (finding.clause, Path(finding.file).name, finding.severity) == ("IMG-22", LAST, 3)
+
+
+@pytest.mark.clause("IMG-20")
+def test_no_snapshot_ends_within_a_transaction(tmp_path: Path) -> None:
+    files = edited(in_place(made("BeginTransactionRecord", name="x"), NO_OPS[-2]), snapshots=True)
+    end = NO_OPS[-2] + 1
+    snapshot = parsed(files[LAST])
+    files[f"{end:020}-{4:010}.checkpoint"] = written(snapshot)
+    del files[LAST]
+    findings = [f for f in found(tmp_path, files) if f.clause == "IMG-20"]
+    assert [(f.offset, "ends within" in f.message) for f in findings] == [(NO_OPS[-2], True)]
+
+
+@pytest.mark.clause("IMG-20")
+def test_a_transaction_at_the_end_may_be_open(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, edited(in_place(made("BeginTransactionRecord"))))
+    assert (finding.clause, finding.severity, finding.offset) == ("IMG-20", 0, LATE)
+
+
+@pytest.mark.clause("IMG-20")
+def test_a_transaction_that_the_next_controller_does_not_abort(tmp_path: Path) -> None:
+    before = [n for n in NO_OPS if n < 465][-1]
+    after = next(n for n in NO_OPS if n > 465)
+    (finding,) = found(tmp_path / "a", edited(in_place(made("BeginTransactionRecord"), before)))
+    assert (finding.clause, finding.severity, finding.offset) == ("IMG-20", 3, before)
+    abort = made("AbortTransactionRecord")
+    first = next(b.base for b in parsed(real()["node-1"][LOG]) if b.epoch == 2 and not b.control)
+
+    def both(batches: list[LogBatch]) -> None:
+        put(batches, before, made("BeginTransactionRecord"))
+        put(batches, first, abort)
+        del batches[batches.index(place(batches, first)[0]) + 1 :]
+
+    assert first <= after
+    assert [f.clause for f in found(tmp_path / "b", edited(both)) if f.clause[:3] == "IMG"] == []
+
+
+def quorum_state(**of: Any) -> bytes:
+    """The file as Kafka writes it; what is None is not in it."""
+    said = {"leaderId": 3, "leaderEpoch": 4, "votedId": 3, "votedDirectoryId": GONE, "data_version": 1} | of
+    return json.dumps({k: v for k, v in said.items() if v is not None}).encode()
+
+
+def older_state(**of: Any) -> bytes:
+    """Of releases before 3.9."""
+    said = {
+        "clusterId": "", "leaderId": 3, "leaderEpoch": 4, "votedId": -1, "appliedOffset": 0, "currentVoters": None,
+        "data_version": 0,
+    } | of  # fmt: skip
+    return json.dumps({k: v for k, v in said.items() if v is not None or k == "currentVoters"}).encode()
+
+
+@pytest.mark.clause("IMG-23")
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        (quorum_state(), None),
+        (quorum_state(leaderEpoch=3), 2),
+        (quorum_state(data_version=2), 3), (quorum_state(data_version="1"), 3), (quorum_state(data_version=True), 3),
+        (quorum_state(leaderId=None), 3), (quorum_state(leaderId="3"), 3), (quorum_state(leaderEpoch=4.0), 3),
+        (quorum_state(leaderEpoch=1 << 31), 3), (quorum_state(leaderEpoch=(1 << 31) - 1), None),
+        (quorum_state(votedId=-1 << 31), None), (quorum_state(votedId=(-1 << 31) - 1), 3),
+        (quorum_state(votedDirectoryId=None), 3), (quorum_state(votedDirectoryId=7), 3),
+        (older_state(), None), (older_state(currentVoters=GONE), 3),
+        (older_state(currentVoters=[{"voterId": 1}]), None),
+        (older_state(currentVoters=[{}]), 3), (older_state(currentVoters=[{"voterId": "1"}]), 3),
+        (older_state(currentVoters=7), 3), (older_state(clusterId=None), 3), (older_state(appliedOffset=1 << 32), None),
+        (older_state(appliedOffset=1 << 63), 3),
+        (b'{"leaderEpoch":4,"data_version":1}', 3),
+        (b'{"leaderId":3,"leaderEpoch":4}', 3),
+        (b'{"leaderEpoch":"4","data_version":0}', 3),
+        (b"[]", 3), (b"", 3), (b"\xff", 3), (b"7", 3),
+    ],
+)  # fmt: skip
+def test_the_file_quorum_state(text: bytes, severity: int | None, tmp_path: Path) -> None:
+    findings = found(tmp_path, {**files_of(), "quorum-state": text})
+    assert [(f.clause, f.severity, f.line) for f in findings] == ([] if severity is None else [("IMG-23", severity, 1)])
+
+
+# ---- what cannot be read ---------------------------------------------------------------------------------------------
+@pytest.mark.clause("IMG-8")
+def test_of_a_newer_metadata_version_one_line_is_said(tmp_path: Path) -> None:
+    def edit(batches: list[LogBatch]) -> None:
+        put(batches, NO_OPS[3], level(32))
+        put(batches, LATE, b"\x01\x63\0\0")
+
+    a = audit([lay(tmp_path, edited(edit))], strict=True)
+    assert [(f.clause, f.severity.name, f.offset) for f in a.findings] == [("IMG-8", "UNCHECKED", NO_OPS[3])]
+    assert a.exit_code == 2
+
+
+@pytest.mark.clause("IMG-8")
+def test_a_feature_that_the_release_does_not_know_is_not_checked(tmp_path: Path) -> None:
+    record = made("FeatureLevelRecord", name="new.version", featureLevel=1)
+    (finding,) = found(tmp_path, edited(in_place(record)))
+    assert (finding.clause, finding.severity.name, finding.offset) == ("IMG-8", "UNCHECKED", LATE)
+
+
+def test_what_is_empty_or_no_metadata_log(tmp_path: Path) -> None:
+    assert found(tmp_path / "a", {LOG: b""}) == []
+    with pytest.raises(UserError, match="it is empty"):
+        audit([lay(tmp_path / "b", {})])
+    a = audit([lay(tmp_path / "c", {LOG: b"no log at all" * 20})])
+    assert (a.exit_code, {f.clause for f in a.findings}) == (1, {"BAT-1"})
+
+
+def test_a_snapshot_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    folder = lay(tmp_path, files_of(snapshots=True))
+    (folder / f"{313:020}-{1:010}.checkpoint").unlink()
+    (folder / f"{313:020}-{1:010}.checkpoint").symlink_to("/dev/null")
+    a = audit([folder])
+    assert a.findings == ()
+    assert [p.rpartition(": ")[2] for p in a.problems] == ["not a regular file"]
+    assert a.exit_code == 2
+
+
+@pytest.mark.clause("IMG-22")
+@pytest.mark.parametrize(
+    ("name", "recovery"),
+    [
+        (f"{940:020}-{4:010}.checkpoint", "a node that loads"),
+        (f"{57:020}-{1:010}-17.checkpoint.part", "a node that loads"),
+        ("0-0.checkpoint", "does not start"), ("bootstrap.checkpoint", "does not start"),
+        (f"{1 << 63}-{4:010}.checkpoint", "does not start"), (f"{940:020}-{1 << 31:010}.checkpoint", "does not start"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_snapshot_s_name_says_an_offset_and_an_epoch_and_it_is_a_file(
+    name: str, recovery: str, kind: str, tmp_path: Path
+) -> None:
+    folder = lay(tmp_path, files_of(snapshots=True))
+    if kind == "file" and "start" not in recovery:
+        return
+    (folder / name).unlink(missing_ok=True)
+    if kind == "file":
+        (folder / name).write_bytes(written(snapshot_of()))
+    else:
+        (folder / name).mkdir()
+    (finding,) = audit([folder], strict=True).findings
+    assert (finding.clause, Path(finding.file).name, recovery in finding.recovery) == ("IMG-22", name, True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{(1 << 63) - 1:020}-{(1 << 31) - 1:010}.checkpoint.deleted",
+        f"{0:020}-{0:010}.checkpoint.deleted",
+        "x.part",
+        "x",
+    ],
+)
+def test_other_names_are_nobody_s_matter(name: str, tmp_path: Path) -> None:
+    folder = lay(tmp_path, files_of(snapshots=True))
+    (folder / name).write_bytes(b"")
+    (folder / f"{name}.d").mkdir()
+    assert [f for f in audit([folder], strict=True).findings if f.clause != "LDR-1"] == []
+
+
+@pytest.mark.clause("IMG-23")
+def test_the_file_quorum_state_is_no_directory(tmp_path: Path) -> None:
+    folder = lay(tmp_path, files_of())
+    (folder / "quorum-state").unlink()
+    (folder / "quorum-state").mkdir()
+    (finding,) = audit([folder], strict=True).findings
+    assert (finding.clause, finding.severity, Path(finding.file).name) == ("IMG-23", 3, "quorum-state")
+
+
+def begun_at(tmp_path: Path, offset: int, *snapshots: int, whole: bool = True) -> Path:
+    """A metadata log of a stopped node that begins there, and empty snapshots of these end offsets."""
+    files = {f"{offset:020}.log": written(batches_of(NO_OP, NO_OP, base=offset))}
+    files |= {f"{o:020}-{1:010}.checkpoint": written(snapshot_of()) for o in snapshots}
+    folder = lay(tmp_path, files)
+    if whole:
+        (tmp_path / "meta.properties").write_text("version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
+        (tmp_path / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    return tmp_path if whole else folder
+
+
+@pytest.mark.clause("IMG-24")
+@pytest.mark.parametrize(
+    ("first", "snapshots", "sound"),
+    [
+        (0, (), True), (7, (), False), (7, (6,), False), (7, (3, 6), False), (7, (7,), True), (7, (6, 8), True),
+        (7, (9,), True),
+    ],
+)  # fmt: skip
+def test_a_log_that_begins_later_has_a_snapshot(
+    first: int, snapshots: tuple[int, ...], sound: bool, tmp_path: Path
+) -> None:
+    """KafkaRaftLog, Kafka 4.3.0, throws IllegalStateException: inconsistent snapshot state."""
+    found = [f for f in audit([begun_at(tmp_path, first, *snapshots)], strict=True).findings if f.clause[:3] == "IMG"]
+    assert [(f.clause, f.severity, f.offset) for f in found] == ([] if sound else [("IMG-24", 3, first)])
+
+
+@pytest.mark.clause("IMG-24")
+def test_of_a_part_it_is_said_that_there_is_no_snapshot(tmp_path: Path) -> None:
+    """The state before is not known, and the rules that need it are not asked."""
+    a = audit([begun_at(tmp_path / "a", 7, 6, whole=False)], strict=True)
+    assert a.part is not None
+    assert (a.findings, "snapshots" in a.part.without) == ((), True)
+    assert {"IMG-2", "IMG-14", "IMG-21", "IMG-24"} <= {*a.part.not_asked}
+    other = audit([begun_at(tmp_path / "b", 7, 8, whole=False)], strict=True)
+    assert other.part is not None
+    assert (other.findings, "snapshots" in other.part.without) == ((), False)
+    assert "IMG-24" not in other.part.not_asked
+
+
+@pytest.mark.clause("IMG-25")
+@pytest.mark.parametrize("from_on", [NO_OPS[-3], LATE])
+def test_an_epoch_that_no_leader_began(from_on: int, tmp_path: Path) -> None:
+    """Nothing protects an epoch; here no other file knows better."""
+    (finding,) = found(tmp_path, {LOG: edited(raised(from_on, 9))[LOG]})
+    assert (finding.clause, finding.severity, finding.offset) == ("IMG-25", 3, from_on)
+    assert finding.message == "epoch 9 begins, after 4, without its leader's change"
+
+
+@pytest.mark.clause("IMG-25")
+def test_of_an_epoch_that_is_lower_behind_it_the_log_s_own_rule_tells(tmp_path: Path) -> None:
+    findings = found(tmp_path, edited(in_epoch(NO_OPS[-3], 9)))
+    assert [f.clause for f in findings if f.severity] == ["LEC-19"]
+
+
+@pytest.mark.clause("IMG-8")
+def test_a_kraft_version_that_the_release_does_not_know_is_not_checked(tmp_path: Path) -> None:
+    base = batches_of(level(30), base=1)
+    for n, (known, of) in enumerate([(True, 0), (True, 1), (False, 2), (False, -1)]):
+        record = control(0, "KRaftVersionRecord", 1, kRaftVersion=of)
+        findings = found(tmp_path / f"log-{n}", {LOG: written([record, *base])})
+        assert [(f.clause, f.severity.name, f.offset) for f in findings] == (
+            [] if known else [("IMG-8", "UNCHECKED", 0)]
+        )
+        header, *rest = snapshot_of(level(30))
+        snapshot = written([header, control(1, "KRaftVersionRecord", 1, kRaftVersion=of), *shifted(rest)])
+        files = {LOG: written(batches_of(level(30))), f"{1:020}-{1:010}.checkpoint": snapshot}
+        findings = found(tmp_path / f"snapshot-{n}", files)
+        assert [(f.clause, f.severity.name, f.offset) for f in findings] == (
+            [] if known else [("IMG-8", "UNCHECKED", 1)]
+        )
+
+
+def shifted(batches: list[LogBatch]) -> list[LogBatch]:
+    """One offset further."""
+    for b in batches:
+        b.base += 1
+    return batches
+
+
+def test_nothing_is_written(tmp_path: Path) -> None:
+    folder = lay(tmp_path, files_of(snapshots=True))
+    before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()}
+    audit([folder])
+    assert {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()} == before
+
+
+def test_records_are_counted_by_kind(tmp_path: Path) -> None:
+    from kafkaspec.audit.context import contexts
+    from kafkaspec.audit.discover import discover
+    from kafkaspec.audit.engine import audit_log
+
+    (place,) = discover([lay(tmp_path, files_of(snapshots=True))]).places
+    ((log,),) = contexts([place])
+    findings, summary = audit_log(log)
+    assert findings == []
+    counts = summary.facts.metadata_records
+    assert (counts["PartitionChangeRecord"], counts["AccessControlEntryRecord"]) == (469, 5)
+    assert sum(counts.values()) == 940
+    assert summary.facts.compared_snapshots == (57, 127, 208, 313, 427, 719, 940)
+
+
+# ---- several nodes ---------------------------------------------------------------------------------------------------
+def three_nodes(path: Path, logs: Mapping[str, bytes], snapshots: Mapping[str, bytes]) -> list[Path]:
+    """The log directories of three nodes, with the metadata log alone; `logs`, `snapshots`: what some of them have."""
+    out = []
+    for n, node in enumerate(("node-1", "node-2", "node-3")):
+        data = path / node
+        files = {k: d for k, d in real()[node].items() if not CHECKPOINT.fullmatch(k)}
+        if node in snapshots:
+            files[f"{57:020}-{1:010}.checkpoint"] = snapshots[node]
+        lay(data, files | ({LOG: logs[node]} if node in logs else {}))
+        (data / "meta.properties").write_text(f"version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id={n + 1}\n")
+        (data / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+        out.append(data)
+    return out
+
+
+def test_logs_of_several_nodes_are_compared(tmp_path: Path) -> None:
+    assert audit(three_nodes(tmp_path / "a", {}, {}), strict=True).findings == ()
+    batches = parsed(real()["node-2"][LOG])
+    assert record_at(batches, 59).fields["value"] == "86400000"
+    change(batches, 59, value="86400001")
+    (finding,) = audit(three_nodes(tmp_path / "b", {"node-2": written(batches)}, {}), strict=True).findings
+    assert (finding.clause, finding.offset, "node-2" in finding.file) == ("RPL-4", 59, True)
+
+
+@pytest.mark.clause("IMG-21")
+def test_snapshots_of_several_nodes_are_compared(tmp_path: Path) -> None:
+    name = f"{57:020}-{1:010}.checkpoint"
+    whole = real()["node-1"][name]
+    batches = parsed(whole)
+    at = next(n for n in range(1, 30) if record_at(batches, n).name == "ConfigRecord")
+    change(batches, at, value="other")
+    kept = {"node-1": whole, "node-2": real()["node-2"][name], "node-3": written(batches)}
+    (finding,) = audit(three_nodes(tmp_path, {}, kept), strict=True).findings
+    assert (finding.clause, finding.offset, "node-3" in finding.file) == ("IMG-21", at, True)
