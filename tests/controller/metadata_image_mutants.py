@@ -550,5 +550,3 @@ MUTANTS += RARE
 UNSEEN: dict[str, str] = {
     "aborts without the index": "too rare for the walks of the matrix: the 94th notices it; the judge rejects it"
 }
-    "aborts without the index": "too rare for the walks of the matrix: the 94th notices it; the judge rejects it"
-}
