@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from kafkaspec.contract.history import outcome
-from kafkaspec.contract.machine import Driver, Machine, Outside, Step
+from kafkaspec.contract.machine import Driver, Machine, Outside, Refused, Step
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.lockstep.walk import Coverage, Pair, draw, walk
 from kafkaspec.mutants.matrix import Detector, explorer_detector, kill_matrix
@@ -78,6 +78,32 @@ class Comparison:
     def shown(self) -> Any:
         """What the spec shows."""
         return self.machine.observe(self.state)
+
+
+class Histories:
+    """Calls from the first state on, each of a spec and of an implementation beside it. `init` by Python names."""
+
+    def __init__(self, machine: Machine[Any], driver: Callable[[], Driver], **init: Any) -> None:
+        self.machine, self.driver, self.init = machine, driver, init
+
+    def answered(self, *calls: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any]]:
+        """The state after these calls, and the answers of them."""
+        called = Comparison(self.machine, self.driver(), self.init)
+        answers = [called(name, **arguments) for name, arguments in calls]
+        return called.state, answers
+
+    def after(self, *calls: tuple[str, dict[str, Any]]) -> Any:
+        """The state, where nothing is refused."""
+        state, answers = self.answered(*calls)
+        assert not any(isinstance(a, Refused) for a in answers), answers
+        return state
+
+    def refused(self, *calls: tuple[str, dict[str, Any]]) -> Refused:
+        """The refusal of the last call, which alone is refused and changes nothing."""
+        state, answers = self.answered(*calls)
+        assert state == self.after(*calls[:-1])
+        assert isinstance(answers[-1], Refused), answers
+        return answers[-1]
 
 
 class Beside:

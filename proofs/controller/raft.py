@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kafkaspec.language import load
 from kafkaspec.models.controller.raft import Agreement, Completeness, Roles, Votes
-from kafkaspec.proofs.examples.prevote import of
 from kafkaspec.prove.proof import Proof
 
 RECORDS = ("records_are_their_leaders", "sent_records_are_their_leaders", "only_leaders_send")
@@ -66,15 +66,14 @@ COMPLETE = {
     ),
 }
 
-COMPLETENESS = of(Completeness)
+COMPLETENESS = load(Completeness).claiming()
 OTHERWISE = ("leaders_are_elected", "whoever_can_lead_is_the_first")
 """Lemmas of the proof before that are said in another way here: with both the proofs take twice as long."""
 
 FEW, AT = {"Voter": 2, "E": 2, "L": 2}, {"Voter": 3, "E": 2, "L": 2}
 PROOFS = [
     Proof(
-        of(
-            Roles,
+        load(Roles).claiming(
             *("one_leader_per_epoch", "new_epochs_need_a_majority", "a_vote_lasts_as_long_as_the_epoch"),
             *("a_leader_is_known_as_long_as_the_epoch", "who_knows_a_leader_gives_no_vote"),
             "who_has_its_leader_grants_no_pre_vote",
@@ -82,8 +81,7 @@ PROOFS = [
         explored_at={"Voter": 3, "E": 2},
     ),
     Proof(
-        of(
-            Votes,
+        load(Votes).claiming(
             *("one_leader_per_epoch", "an_epoch_keeps_its_leader", "a_vote_stays", "epochs_rise"),
             *("votes_go_to_logs_that_are_up_to_date", "a_candidate_votes_for_itself", "a_leader_begins_with_a_record"),
             "followers_learn_up_to_their_end",
@@ -91,7 +89,7 @@ PROOFS = [
         explored_at=FEW,
     ),
     Proof(
-        of(Agreement, "log_matching", "leaders_only_append", "a_follower_keeps_what_its_leader_has"),
+        load(Agreement).claiming("log_matching", "leaders_only_append", "a_follower_keeps_what_its_leader_has"),
         explored_at=FEW,
         begins_with=AGREE,
     ),

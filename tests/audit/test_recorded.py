@@ -242,7 +242,6 @@ def test_a_marker_that_is_flipped_makes_the_audit_red(copied: Copy) -> None:
     assert audit([data]).exit_code == 1
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("recording", sorted(AUDITED_BY_TESTS))
 def test_what_verify_leaves_out_is_sound(recording: str) -> None:
     claim = audited_recording(recording)

@@ -548,5 +548,5 @@ RARE = [
 MUTANTS += RARE
 
 UNSEEN: dict[str, str] = {
-    "aborts without the index": "too rare for the walks of the matrix: the 94th notices it; the judge rejects it"
+    "aborts without the index": "too rare: no walk of the matrix notices it; a test of IMG-13 does, and the judge"
 }

@@ -10,8 +10,7 @@ import orjson
 import pytest
 
 from kafkaspec.contract.codec import encode
-from kafkaspec.contract.history import outcome
-from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Expectation
@@ -34,7 +33,7 @@ from kafkaspec.proofs.controller.bootstrap import PROOFS
 from kafkaspec.spec.controller.bootstrap import Level, Snapshot, Storage, machine
 from kafkaspec.spec.controller.bootstrap_parts.requests import Voter
 from kafkaspec.spec.controller.bootstrap_trial import IDS, SCRAM
-from tests.layers import a_row_of_verify, some_are_killed, walked
+from tests.layers import Histories, a_row_of_verify, some_are_killed, walked
 
 Call = tuple[str, dict[str, Any]]
 CLUSTER = "ERxj9gH3QdO4vS7p0LmNQw"
@@ -45,33 +44,8 @@ FILES = orjson.loads(Path(__file__).with_name("bootstrap_files.json").read_bytes
 """Directories of node 1 that `kafka-storage format` of Kafka 4.3.0 made: d0, the metadata directory, and d1"""
 
 
-def answered(*calls: Call) -> tuple[Storage, list[Any]]:
-    """The state after some calls from the first one, and the answers: of the spec, and the implementation's are the
-    same."""
-    state, answers, driver = machine.initial(), list[Any](), Driver()
-    for name, arguments in calls:
-        step = machine.apply(state, name, arguments)
-        assert not isinstance(step, Outside), step
-        state = step.state
-        answers.append(step.result)
-        assert outcome(driver.apply(name, arguments)) == outcome(step.result), name
-        assert driver.state() == state, name
-    return state, answers
-
-
-def after(*calls: Call) -> Storage:
-    """The state, where nothing is refused."""
-    state, answers = answered(*calls)
-    assert not any(isinstance(a, Refused) for a in answers), answers
-    return state
-
-
-def refused(*calls: Call) -> Refused:
-    """The refusal of the last call, which alone is refused and changes nothing."""
-    state, answers = answered(*calls)
-    assert state == after(*calls[:-1])
-    assert isinstance(answers[-1], Refused), answers
-    return answers[-1]
+CALLS = Histories(machine, Driver)
+answered, after, refused = CALLS.answered, CALLS.after, CALLS.refused
 
 
 def said(refusal: Refused) -> str:

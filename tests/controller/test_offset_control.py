@@ -40,24 +40,13 @@ from kafkaspec.spec.controller.offset_control import (
     machine,
     observe,
 )
-from tests.layers import Comparison, a_row_of_verify, some_are_killed
+from tests.layers import Histories, a_row_of_verify, some_are_killed
 
 Call = tuple[str, dict[str, Any]]
 
 
-def answered(*calls: Call) -> tuple[Offsets, list[Any]]:
-    """The state after some calls from the first one, and the answers: of the spec, and the implementation's are the
-    same."""
-    control = Comparison(machine, Driver(), {})
-    answers = [control(name, **arguments) for name, arguments in calls]
-    return control.state, answers
-
-
-def after(*calls: Call) -> Offsets:
-    """The state, where nothing is refused."""
-    state, answers = answered(*calls)
-    assert not any(isinstance(a, Refused) for a in answers), answers
-    return state
+CALLS = Histories(machine, Driver)
+answered, after = CALLS.answered, CALLS.after
 
 
 def refused(*calls: Call) -> tuple[Offsets, Refused]:

@@ -9,8 +9,7 @@ import orjson
 import pytest
 
 from kafkaspec.contract.codec import encode
-from kafkaspec.contract.history import outcome
-from kafkaspec.contract.machine import Outside, Refused
+from kafkaspec.contract.machine import Refused
 from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Expectation
@@ -36,44 +35,17 @@ from kafkaspec.spec.controller.producer_ids import (
     Allocation,
     Block,
     Memory,
-    ProducerIds,
     Record,
     image_records,
     machine,
 )
-from tests.layers import a_row_of_verify, some_are_killed, walked
+from tests.layers import Histories, a_row_of_verify, some_are_killed, walked
 
 Call = tuple[str, dict[str, Any]]
 
 
-def answered(*calls: Call, brokers: Any = ((0, 100), (1, 7))) -> tuple[ProducerIds, list[Any]]:
-    """The state after some calls from the first one, and the answers: of the spec, and the implementation's are the
-    same."""
-    state, answers, driver = machine.initial(brokers=brokers), list[Any](), Driver()
-    driver.reset({"brokers": brokers})
-    for name, arguments in calls:
-        step = machine.apply(state, name, arguments)
-        assert not isinstance(step, Outside), step
-        state = step.state
-        answers.append(step.result)
-        assert outcome(driver.apply(name, arguments)) == outcome(step.result), name
-        assert driver.state() == state, name
-    return state, answers
-
-
-def after(*calls: Call) -> ProducerIds:
-    """The state, where nothing is refused."""
-    state, answers = answered(*calls)
-    assert not any(isinstance(a, Refused) for a in answers), answers
-    return state
-
-
-def refused(*calls: Call) -> Refused:
-    """The refusal of the last call, which alone is refused and changes nothing."""
-    state, answers = answered(*calls)
-    assert state == after(*calls[:-1])
-    assert isinstance(answers[-1], Refused), answers
-    return answers[-1]
+CALLS = Histories(machine, Driver, brokers=((0, 100), (1, 7)))
+answered, after, refused = CALLS.answered, CALLS.after, CALLS.refused
 
 
 def ask(broker_id: int = 0, broker_epoch: int = 100, replayed: bool = True) -> Call:

@@ -705,16 +705,8 @@ def test_an_active_controller_loads_no_snapshot() -> None:
 
 def only(*claims: str) -> Any:
     """The model with the rule of Kafka 4.3.0 and these claims alone."""
-    m = load(model.Quorum)
-    return replace(
-        m,
-        invariants={n: c for n, c in m.invariants.items() if n in claims},
-        steps={n: c for n, c in m.steps.items() if n in claims},
-        lemmas={},
-        witnesses={},
-        leads_to={},
-        refinements={},
-    )
+    m = load(model.Quorum).claiming(*claims)
+    return replace(m, lemmas={}, witnesses={}, leads_to={}, refinements={})
 
 
 RELEASED = {"Controller": 2, "L": 3, "E": 2, "AS_REPLAYED": True}

@@ -398,3 +398,34 @@ def test_a_name_bound_once_more_is_read_once_more(tmp_path: Path) -> None:
         assert load(c) is not first.get(c)
         assert not prove(load(c), timeout_s=1).complete
     assert load(m.Refining).refinements["mapping"].abstract is load(m.Base)
+
+
+def test_a_model_that_claims_less_claims_what_it_has() -> None:
+    """A name that is misspelt would leave a claim out of a proof, and nobody would see it."""
+
+    class Counts(Model):
+        n: Annotated[int, Range(0, 3)]
+
+        @initial
+        def start(s) -> None:
+            s.next.n = 0
+
+        @action()
+        def add(s) -> None:
+            require(s.n < 3)
+            s.next.n = s.n + 1
+
+        @invariant()
+        def small(s) -> bool:
+            return s.n <= 3
+
+        @step()
+        def rises(s) -> bool:
+            return s.next.n >= s.n
+
+    counts = load(Counts)
+    fewer = counts.claiming("rises")
+    assert (set(fewer.invariants), set(fewer.steps)) == (set(), {"rises"})
+    assert set(counts.claiming("small").invariants) == {"small"}
+    with pytest.raises(UserError, match="smal"):
+        counts.claiming("smal")

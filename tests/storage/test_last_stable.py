@@ -637,14 +637,7 @@ FALSE = [
 
 def only_with(claim: str) -> LoadedModel:
     """The model with one of the false claims alone."""
-    m = load(FalseClaims)
-    return replace(
-        m,
-        invariants={n: c for n, c in m.invariants.items() if n == claim},
-        steps={n: c for n, c in m.steps.items() if n == claim},
-        lemmas={},
-        witnesses={},
-    )
+    return replace(load(FalseClaims).claiming(claim), lemmas={}, witnesses={})
 
 
 def fault(name: str) -> LoadedModel:

@@ -157,9 +157,9 @@ def scheduled(state: Controller, name: str) -> Controller:
 @states()
 def all_scheduled(state: Controller) -> Controller:
     """QRM-39: A controller that becomes active schedules its periodic tasks when the records of its activation, if
-    there are any, are applied, so that tasks see their effect; each is run first when its period has passed. If the
-    activation fails none is scheduled. [{BECOMING}; QuorumController.CompleteActivationEvent.processBatchEndOffset,
-    Kafka 4.3.0; PER-3]"""
+    there are any, are applied, so that tasks see their effect; each is run first when its period has passed, no two at
+    one time (EVQ-7). If the activation fails none is scheduled. [{BECOMING};
+    QuorumController.CompleteActivationEvent.processBatchEndOffset, Kafka 4.3.0; PER-3]"""
     for name in tasks(state):
         state = scheduled(state, name)
     return state

@@ -359,6 +359,18 @@ class LoadedModel:
         _add_refinement(out, r)
         return out
 
+    def claiming(self, *names: str) -> LoadedModel:
+        """The model with these invariants and claims of steps alone, beside its lemmas. Raises UserError for a name
+        that is none of them."""
+        for name in names:
+            if name not in self.invariants and name not in self.steps:
+                raise unknown(f"claim of {self.name}", name, [*self.invariants, *self.steps])
+        return replace(
+            self,
+            invariants={n: c for n, c in self.invariants.items() if n in names},
+            steps={n: c for n, c in self.steps.items() if n in names},
+        )
+
     def open_sizes(self, given: Mapping[str, int | bool]) -> list[str]:
         """The sorts and sizes, flags apart, that are not given."""
         return [n for n, kind in self.sizes.items() if kind != "flag" and n not in given]

@@ -45,7 +45,7 @@ AUDIT = "audit"
 SIMULATED = 6
 """Seeds of each scenario: two by each schedule. `kafkaspec simulate` runs more."""
 AUDITED_BY_TESTS = frozenset({"cluster-faults"})
-"""Recordings of log directories that `make deep` audits instead of `verify`: `cluster-kills` is of the same kind."""
+"""Recordings of log directories that `make test` audits instead of `verify`: `cluster-kills` is of the same kind."""
 ALTERED = 0.02
 """The share of a recording's values that are altered, one at a time; the tests alter more."""
 
