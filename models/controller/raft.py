@@ -420,6 +420,10 @@ class Agreement(Votes):
         return (s.leader[e] is None) == (len(s.sent[e]) == 0)
 
     @lemma()
+    def records_are_of_epochs_with_a_leader(s, n: Voter, i: Length) -> bool:
+        return i >= len(s.log[n]) or s.leader[s.log[n][i]] is not None
+
+    @lemma()
     def a_leader_sends_its_log(s, n: Voter, i: Length) -> bool:
         q = s.sent[s.epoch[n]]
         return s.part[n] != Part.LEADER or (len(q) == len(s.log[n]) and (i >= len(q) or q[i] == s.log[n][i]))

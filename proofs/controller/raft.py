@@ -14,7 +14,12 @@ RECORDS = ("records_are_their_leaders", "sent_records_are_their_leaders", "only_
 RISE = ("epochs_rise_along_a_log", "epochs_rise_along_what_is_sent")
 ALONE = ("nobody_else_can_lead", "candidates_have_not_led")
 LEADER = ("a_leader_sends_its_log", "whoever_leads_was_elected", *ALONE)
+LED = "records_are_of_epochs_with_a_leader"
 AGREE = {
+    "log_matching": ("log_matching", *RECORDS[:2], LED, "whoever_can_lead_is_the_first"),
+    LED: (LED, *RECORDS, "a_leader_sends_its_log"),
+    "candidates_have_no_record_of_their_epoch": ("candidates_have_no_record_of_their_epoch", RECORDS[0]),
+    RECORDS[0]: (*RECORDS, "a_leader_sends_its_log", "whoever_leads_was_elected", "whoever_can_lead_is_the_first"),
     "sent_records_are_their_leaders": (
         *(*RECORDS, "whoever_can_lead_is_the_first", "candidates_have_no_record_of_their_epoch"),
     ),
@@ -90,6 +95,7 @@ PROOFS = [
     ),
     Proof(
         load(Agreement).claiming("log_matching", "leaders_only_append", "a_follower_keeps_what_its_leader_has"),
+        timeout_s=30,
         explored_at=FEW,
         begins_with=AGREE,
     ),

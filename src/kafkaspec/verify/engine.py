@@ -299,6 +299,8 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         refuted = p.false_lemma is not None or bool(p.by_verdict("refuted"))
         fixed = "".join(f" -s {w}" for w in held.split())
         again = f"kafkaspec prove {s.name}:{p.model}{fixed} --timeout {proof.timeout_s:g}"
+        if not isinstance(proof.model, type):  # of all that its class claims, which `prove` asks, a part
+            again = f"kafkaspec verify {s.name} --only proofs"
         yield _Claim(
             f"invariants of {p.model}",
             "proved",
