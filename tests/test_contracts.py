@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from icontract import ensure
 
 from kafkaspec.contract.codec import is_named_tuple
 from kafkaspec.contract.machine import Condition, Machine, Operation, Outside, Step
-from kafkaspec.contract.subsystem import Subsystem, answered, subsystems
+from kafkaspec.contract.subsystem import Subsystem, answered, find, subsystems
 from kafkaspec.lockstep.walk import draw, draw_init
 
 SEEDS, STEPS, TRIED = 80, 80, 30_000
@@ -180,3 +180,37 @@ def test_a_postcondition_that_always_holds_is_seen() -> None:
         return state + 1
 
     assert hollow(machine, range(3)) == ["add: LEC-2"]
+
+
+# ---- contracts that a weaker one must not replace
+def _isr_less(result: Any) -> Any:
+    return result._replace(state=replace(result.state, isr=result.state.isr[1:])) if result.state.isr else None
+
+
+def _record_less(result: Any) -> Any:
+    records = getattr(result.result, "records", ())
+    return result._replace(result=replace(result.result, records=records[1:])) if records else None
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "clause", "wrong"),
+    [
+        ("high_watermark", "makeLeader", "HWM-24", _isr_less),
+        ("features", "updateFeatures", "FEA-2", _record_less),
+    ],
+)
+def test_what_is_missing_is_refused(name: str, operation: str, clause: str, wrong: Callable[[Any], Any]) -> None:
+    """A weaker contract, `<=` in the place of `==`, would take it."""
+    machine, tried = find(name).spec.machine, 0
+    for seed in range(40):
+        for a in taken(machine, seed):
+            bad = wrong(a.result) if a.operation.name == operation else None
+            if bad is None or a.values.get("validate_only"):
+                continue
+            if operation == "makeLeader" and a.values["partition_epoch"] < a.values["state"].partition_epoch:
+                continue
+            tried += 1
+            values = {**a.values, "result": bad}
+            broken = [c for c in a.operation.postconditions if c.clause == clause]
+            assert any(fails(c, values, unevaluated=False) for c in broken), bad
+    assert tried
