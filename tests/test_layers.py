@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkaspec.contract.subsystem import subsystems
+
 PACKAGE = Path(__file__).parent.parent / "src" / "kafkaspec"
 ORDER = (
     "errors", "cached", "native", "workers",  # what knows nothing of all that follows
@@ -76,6 +78,22 @@ def test_an_import_that_goes_up_is_seen() -> None:
     assert wrong("prove", "def f():\n    from kafkaspec import report\n") == ["report"]
     assert wrong("explore", "import kafkaspec.prove.engine\n") == ["prove"]
     assert wrong("cli", "from kafkaspec.audit.check import Log\n") == []
+
+
+def imports_tests(text: str) -> bool:
+    """Whether a text imports a module of the tests."""
+    found = import_statements(text)
+    names = [a.name for n in found if isinstance(n, ast.Import) for a in n.names]
+    names += [n.module or "" for n in found if isinstance(n, ast.ImportFrom)]
+    return any(name.partition(".")[0] == "tests" for name in names)
+
+
+def test_mutants_are_loaded_where_there_are_no_tests_to_import() -> None:
+    """`kafkaspec verify` reads them from any folder, as the program does that pip installs."""
+    of = [PACKAGE.parent.parent / "tests" / s.area / f"{s.name}_mutants.py" for s in subsystems().values()]
+    assert len([f for f in of if f.exists()]) > 20
+    assert [f.name for f in of if f.exists() and imports_tests(f.read_text("utf-8"))] == []
+    assert imports_tests("def f():\n    from tests.controller import made\n")
 
 
 def test_engines_name_no_subsystem() -> None:

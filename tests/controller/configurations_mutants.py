@@ -22,10 +22,9 @@ from kafkaspec.impl.controller.configurations_driver import Driver, StandIn
 from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import configurations as model
 from kafkaspec.models.controller.configurations import Broker
-from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec
+from kafkaspec.mutants.mutant import Mutant, driver_with, faulty_machine, of_impl, of_model, of_spec
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import configurations as spec
-from tests.controller.made import deleting_one_more, faulty_machine
 
 
 def _of(make: type[ConfigurationControlManager]) -> Callable[[], Driver]:
@@ -631,6 +630,13 @@ class DeletedIsEmpty(ConfigurationControlManager):
 
 
 # ---- the spec
+class DeletesOneMore(Driver):
+    """The snapshot at the epoch itself, too."""
+
+    def delete_snapshots_up_to(self, epoch: int) -> None:
+        super().delete_snapshots_up_to(epoch + 1)
+
+
 _spec = partial(faulty_machine, spec.machine)
 
 
@@ -756,7 +762,7 @@ RARE: list[Mutant] = [
     of_impl("one broker loses it", "CFG-14", "of several", _of(OneBrokerLosesIt)),
     of_impl("elr for good", "CFG-8 CFG-13", "once it was on", _of(ElrForGood)),
     of_impl("reverts the map alone", "CFG-18", "the index of brokers stays", RevertsTheMapAlone),
-    of_impl("deletes one more", "CFG-18", "the snapshot at the epoch itself", deleting_one_more(Driver)),
+    of_impl("deletes one more", "CFG-18", "the snapshot at the epoch itself", DeletesOneMore),
     of_impl("describes the latest", "CFG-21", "whichever snapshot is asked about", _of(DescribesTheLatestSnapshot)),
     of_impl("hours from 0 on", "CFG-19", "fewer are none", _of(HoursFromZero)),
     of_impl("no hours is no value", "CFG-19", "the default counts", _of(NoHoursIsNoValue)),

@@ -16,10 +16,9 @@ from kafkaspec.language import LoadedModel, action, load, require
 from kafkaspec.models.controller import features as model
 from kafkaspec.models.controller.features import Broker, Version
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_spec
+from kafkaspec.mutants.mutant import Mutant, driver_with, faulty_machine, of_impl, of_model, of_spec
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import features as spec
-from tests.controller.made import deleting_one_more, faulty_machine
 
 
 def _of(make: type[FeatureControlManager]) -> Callable[[], Driver]:
@@ -493,6 +492,13 @@ class ForgetsTheRefusal(impl.RaftClient):
 
 
 # ---- the spec
+class DeletesOneMore(Driver):
+    """The snapshot at the epoch itself, too."""
+
+    def delete_snapshots_up_to(self, epoch: int) -> None:
+        super().delete_snapshots_up_to(epoch + 1)
+
+
 _spec = partial(faulty_machine, spec.machine)
 
 
@@ -643,7 +649,7 @@ RARE: list[Mutant] = [
     of_impl("one level as two", "FEA-7 FEA-8 FEA-9", "in the words of a refusal", _of(WritesRanges)),
     of_impl("open ranges as closed", "FEA-7 FEA-8 FEA-9", "in the words of a refusal", _of(NewestOfAll)),
     of_impl("reverts the levels alone", "FEA-21", "metadata.version stays", _by(RevertsTheLevelsAlone)),
-    of_impl("deletes one more", "FEA-21", "the snapshot at the epoch itself", _by(deleting_one_more(Driver))),
+    of_impl("deletes one more", "FEA-21", "the snapshot at the epoch itself", _by(DeletesOneMore)),
     of_impl("levels of 8 bits", "FEA-19 FEA-20", "a higher level wraps", _of(LevelsOfAByte)),
     of_impl("refused once", "FEA-18", "the raft client does it the second time", _raft(ForgetsTheRefusal)),
 ]

@@ -26,7 +26,6 @@ from kafkaspec.mutants.mutant import Mutant, driver_with, of_impl, of_model, of_
 from kafkaspec.spec.common.timeline_state import LATEST_EPOCH
 from kafkaspec.spec.controller import producer_ids as spec
 from kafkaspec.spec.controller.producer_ids import Allocation, ProducerIds
-from tests.controller.made import deleting_one_more
 
 
 def _of(make: type[ProducerIdControl]) -> Callable[[], Driver]:
@@ -321,6 +320,13 @@ class ImageOfSomebody(ProducerIdsImage):
 
 
 # faults of the spec
+
+
+class DeletesOneMore(Driver):
+    """The snapshot at the epoch itself, too."""
+
+    def delete_snapshots_up_to(self, epoch: int) -> None:
+        super().delete_snapshots_up_to(epoch + 1)
 
 
 def _spec(name: str, clauses: str, what: str, operation: str, change: Callable[..., Any]) -> Mutant:
@@ -693,7 +699,7 @@ RARE: list[Mutant] = [
     of_impl("first from 0", "PID-10", "a negative id is refused", _of(FirstFrom0)),
     of_impl("blocks from 0", "PID-4", "though the record before is negative", _of(BlocksFrom0)),
     of_impl("reverts of one broker", "PID-11", "its later block stays", lambda: RevertsOfOneBroker()),
-    of_impl("deletes one more", "PID-11", "the snapshot at the epoch itself", deleting_one_more(Driver)),
+    of_impl("deletes one more", "PID-11", "the snapshot at the epoch itself", DeletesOneMore),
     of_impl("a reset keeps the last", "PID-1", "epoch that there is", lambda: ResetKeepsTheHighestEpoch()),
     of_impl("an image of 32 bits", "PID-12", "the record says another id", _of_image(ImageOf32Bits)),
 ]

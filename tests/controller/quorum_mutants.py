@@ -14,7 +14,7 @@ from kafkaspec.language import action, require
 from kafkaspec.models.controller import quorum as model
 from kafkaspec.models.controller.quorum import Controller, Kind, Offset
 from kafkaspec.mutants.code import signed
-from kafkaspec.mutants.mutant import driver_with, of_impl, of_model, of_spec
+from kafkaspec.mutants.mutant import driver_with, faulty_machine, of_impl, of_model, of_spec
 from kafkaspec.spec.common.metadata_log import (
     ACTIVATION,
     NO_EPOCH,
@@ -28,7 +28,6 @@ from kafkaspec.spec.common.metadata_log import (
 from kafkaspec.spec.common.metadata_log import Kind as RecordKind
 from kafkaspec.spec.controller import quorum as spec
 from kafkaspec.spec.controller.quorum_parts import state as parts
-from tests.controller.made import faulty_machine
 
 
 def _of(make: type[impl.QuorumController]) -> Callable[[], Driver]:

@@ -80,3 +80,8 @@ def with_fault(machine: Machine[Any], operation: str, body: Callable[..., Any]) 
     faulty = replace(op, body=body, function=function)
     vars(faulty).update(hints=op.hints, annotations=op.annotations)  # called with what the sound one is called with
     return replace(machine, operations={**machine.operations, operation: faulty})
+
+
+def faulty_machine(machine: Machine[Any], operation: str, body: Callable[..., Any]) -> Callable[[], Machine[Any]]:
+    """What makes that machine."""
+    return lambda: with_fault(machine, operation, body)
