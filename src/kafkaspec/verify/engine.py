@@ -86,11 +86,14 @@ def verify(
     todo = _todo(wanted, only, jobs)
     rows: dict[Unit, list[Row]] = {u: kept for u in todo if changed and (kept := store.of(u, seeds))}
     left = sorted((u for u in todo if u not in rows), key=store.seconds, reverse=True)
-    for unit, found in _each(left, seeds, jobs):
-        rows[unit] = found
-        store.note(unit, seeds, found)
-        if progress is not None:
-            progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
+    try:
+        for unit, found in _each(left, seeds, jobs):
+            rows[unit] = found
+            store.note(unit, seeds, found)
+            if progress is not None:
+                progress(len(rows), len(todo), f"{unit.subsystem}: {found[0].what}" if found else "")
+    finally:
+        store.write()
     out = [row for u in todo for row in rows[u]]
     if only is not None:
         return out

@@ -16,11 +16,13 @@ import ast
 import hashlib
 import importlib.util
 import json
+import math
 import os
 import platform
 import re
 import sys
 import sysconfig
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -223,6 +225,12 @@ def closure(files: Iterable[Path]) -> set[Path]:
 
 
 @cache
+def _all_reached() -> frozenset[Path]:
+    """Every text, and all that they import."""
+    return frozenset(closure(f for f in _everything() if f.suffix == ".py"))
+
+
+@cache
 def _engines() -> frozenset[Path]:
     """What runs the checks. Of the layers it is the audit that runs some."""
     names = [PACKAGE / "verify" / "engine.py", PACKAGE / "recordings" / "__init__.py"]
@@ -253,9 +261,7 @@ def inputs(unit: Unit) -> list[Path]:
         if unit.check == "recordings":
             data = [recordings / "manifest.toml", *(recordings / r.file for r in s.recordings)]
     files |= {f for name in names for f in _files_of(f"kafkaspec.{name}")}
-    if every:
-        files |= {f for f in _everything() if f.suffix == ".py"}
-    reached = closure(files)
+    reached = closure(files) | (_all_reached() if every else set())
     if any(_finds(f) for f in reached if not _is_engine(f)):
         data += _everything()
     return sorted({*_engines(), *reached, *data}, key=str)
@@ -308,7 +314,11 @@ def _tools() -> str:
 
 def key(unit: Unit, seeds: int) -> str:
     """What a unit's rows follow from."""
-    files = inputs(unit)
+    return _key(inputs(unit), seeds)
+
+
+def _key(files: Sequence[Path], seeds: int) -> str:
+    """What rows follow from that have these inputs."""
     lines = [_tools(), str(seeds), _environment(files), *(f"{f} {_digest(f)}" for f in files)]
     return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
 
@@ -328,6 +338,7 @@ class PastResults:
         files = *PACKAGE.rglob("*"), *_everything(), *(PACKAGE / "recordings").rglob("*")
         self.stamps = {f: _stamp(f) for f in files}
         self.known: dict[str, dict[str, Any]] = {}
+        self.written = -math.inf
         with suppress(OSError, ValueError):
             kept = json.loads(self.file.read_text("utf-8"))
             self.known = {n: v for n, v in kept.items() if isinstance(v, dict)} if isinstance(kept, dict) else {}
@@ -346,13 +357,21 @@ class PastResults:
 
     def note(self, unit: Unit, seeds: int, rows: Sequence[Row]) -> None:
         """Keep what was found, if all of it holds."""
-        ok = bool(rows) and all(r.ok for r in rows) and all(self.stamps.get(f) == _stamp(f) for f in inputs(unit))
+        ok = bool(rows) and all(r.ok for r in rows)
+        files = inputs(unit) if ok else []
+        ok = ok and all(self.stamps.get(f) == _stamp(f) for f in files)
         self.known[_name(unit)] = {
-            "key": key(unit, seeds) if ok else "",
+            "key": _key(files, seeds) if ok else "",
             "at": f"{datetime.now():%Y-%m-%d %H:%M}",
             "seconds": sum(r.seconds for r in rows),
             "rows": [asdict(r) for r in rows] if ok else [],
         }
+        if time.monotonic() - self.written > 1:
+            self.write()
+
+    def write(self) -> None:
+        """Into the file. While results come, once a second: all of it is written each time."""
+        self.written = time.monotonic()
         with suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             beside = self.file.with_suffix(f".{os.getpid()}")
