@@ -1446,9 +1446,10 @@ MODELS = [
     Expectation(
         Eligible,
         sizes={"Replica": 3, "L": 1, "R": 1, "E": 2, "MIN": 2, "C": 1, **KIP_966, "UNCLEAN": False},
-        distinct=36_532,
-        generated=103_432,
+        distinct=6_106,
+        generated=17_292,
         depth=32,
+        symmetry=("Replica",),
         deadlock=True,
         ghosts=True,
     ),
