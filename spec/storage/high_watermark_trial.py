@@ -416,7 +416,7 @@ class Cluster:
         of = {"replica": id, "broker_epoch": EPOCH, "current_leader_epoch": state.leader_epoch}
         return [("fetchRecords", {**of, "last_fetched_epoch": None, "offset": offset, "log_start": 0})]
 
-    def mapping(self, without: Mapping[str, str]) -> RefinementMapping[Partition]:
+    def mapping(self, without: Mapping[str, str], deep: bool = False) -> RefinementMapping[Partition]:
         """A follower that has one record is elected, in an epoch that all know."""
         elected = {"leader_epoch": 1, "partition_epoch": 1, **self.members, "isr": self.members["replicas"]}
         return RefinementMapping(
@@ -432,6 +432,7 @@ class Cluster:
                 ("processPartitionData", {"batches": [[0, 1]], "high_watermark": 0, "log_start": 0}),
                 ("makeLeader", elected),
             ],
+            deep=deep,
         )
 
 
@@ -441,5 +442,5 @@ def _broker(id: int, fenced: bool) -> Call:
 
 REFINEMENTS = (
     Cluster(1, 3).mapping({}),
-    Cluster(2, 1).mapping({"append": "the log is full; with one follower there is room"}),
+    Cluster(2, 1).mapping({"append": "the log is full; with one follower there is room"}, deep=True),
 )

@@ -45,6 +45,8 @@ class RefinementMapping(Generic[S]):
     """calls that then lead to the model's first state"""
     partly: str = ""
     """why some of the model's reachable states stand for none of the spec's, if that is meant"""
+    deep: bool = False
+    """left to the tests and to the judge's tours: `verify` does not compare them"""
 
     def first(self, machine: Machine[S]) -> S:
         """The spec's state that stands for the model's first. ValueError if the set-up is outside the contract."""

@@ -315,10 +315,15 @@ def _proofs(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
         )
 
 
+def _compared(s: Subsystem) -> list[Any]:
+    """How its spec and its models say the same, but for what is left to tests."""
+    return [how for how in s.refinements if not how.deep]
+
+
 def _spec_against_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
     from kafkaspec.lockstep.exhaustive import check_refinement
 
-    for how in [s.refinements[which]]:
+    for how in [_compared(s)[which]]:
         c = check_refinement(s.spec.machine, how)
         detail = (
             f"{c.states:,} of {c.reachable:,} model states, {c.steps:,} steps, {sum(c.refusals.values()):,} refusals"
@@ -492,7 +497,7 @@ CHECKS: dict[str, tuple[Callable[[Subsystem], int], Check]] = {
     "clauses": (lambda s: 1, _clauses),
     "models": (lambda s: len(_of(s, "models", "MODELS")), _models),
     "proofs": (lambda s: len(_of(s, "proofs", "PROOFS")), _proofs),
-    "spec against model": (lambda s: len(s.refinements), _spec_against_model),
+    "spec against model": (lambda s: len(_compared(s)), _spec_against_model),
     WALKED: (lambda s: max(bool(s.spec.machine.operations), len(s.pairs())), _drivers_against_spec),
     "impl behind a pipe": (lambda s: int(s.is_component), _impl_behind_a_pipe),
     "recordings": (lambda s: len(s.recordings), _recordings),
