@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from kafkaspec.contract.machine import ByName, Json, Refused
@@ -54,6 +55,9 @@ class Driver(ByName):
         self.said: set[str] = set()
         self.salts: set[bytes] = set()
         self.drawn = random.Random(1)
+        # of files that stay as they are, as most do
+        self.contents = cache(lambda data: impl.contents(data))
+        self.parsed = cache(lambda data: meta_properties.parse(data))
         self.subject = self.make(self.disk, lambda: NOW, self.draw, lambda name: f"$DIR/{name}")
 
     def draw(self, size: int) -> bytes:
@@ -78,8 +82,8 @@ class Driver(ByName):
         snapshot = self._file(f"{name}/{impl.SNAPSHOT}")
         return spec.Directory(
             self._properties(name),
-            None if bootstrap is None else tuple(map(self._record, impl.contents(bootstrap)[1])),
-            None if snapshot is None else self._snapshot(impl.contents(snapshot)[0]),
+            None if bootstrap is None else tuple(map(self._record, self.contents(bootstrap)[1])),
+            None if snapshot is None else self._snapshot(self.contents(snapshot)[0]),
         )
 
     def _file(self, path: str) -> bytes | None:
@@ -90,7 +94,7 @@ class Driver(ByName):
         if data is None:
             return None
         try:
-            p = meta_properties.parse(data)
+            p = self.parsed(data)
         except meta_properties.PropertiesUnreadable:
             return "unreadable"
         id = None if p.directory_id is None else self._named(p.directory_id)

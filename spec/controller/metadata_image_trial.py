@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final
 
 from kafkaspec.spec.common.metadata_schemas import DATA
@@ -12,14 +13,21 @@ from kafkaspec.spec.controller.records import MetadataRecord
 
 IDS: Final = ("AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAw")
 _DIRECTORIES: Final = ("AAAAAAAAAAAAAAAAAAAACg", "AAAAAAAAAAAAAAAAAAAACw", "AAAAAAAAAAAAAAAAAAAADA")
-_BY_NAME: Final = {m.name: m for m in DATA.values()}
+_BY_NAME: Final = {
+    m.name: (m.type, m.highest, {f.name: f.default for f in m.fields if f.tag is None}) for m in DATA.values()
+}
+"""Type, highest version, and the fields that are always said, with their defaults."""
 
 
 def made(kind: str, /, **fields: Any) -> MetadataRecord:
     """A record of that name, in its highest version: what is not said is the default."""
-    schema = _BY_NAME[kind]
-    said = {f.name: fields.get(f.name, f.default) for f in schema.fields if f.tag is None or f.name in fields}
-    return MetadataRecord(schema.type, schema.highest, said)
+    type, highest, always = _BY_NAME[kind]
+    return MetadataRecord(type, highest, {**always, **fields})
+
+
+def _kept(records: Callable[..., Iterator[MetadataRecord]]) -> Callable[..., Sequence[MetadataRecord]]:
+    """Made once for the same arguments: most records depend on little of the state."""
+    return cache(lambda *args: tuple(records(*args)))
 
 
 def _partition(id: str, number: int, **of: Any) -> MetadataRecord:
@@ -47,6 +55,16 @@ def _changes(id: str, number: int) -> Iterator[MetadataRecord]:
         yield _change(id, number, **of)
 
 
+@_kept
+def _of_partition(id: str, number: int) -> Iterator[MetadataRecord]:
+    yield _partition(id, number)
+    yield _partition(id, number, directories=list(_DIRECTORIES[:2]), isr=[2], leader=2)
+    yield _partition(id, number, partitionEpoch=9, leaderEpoch=9)
+    yield _partition(id, number, directories=list(_DIRECTORIES[:1]))
+    yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
+    yield from _changes(id, number)
+
+
 _REGISTRATION_CHANGES: Final[tuple[dict[str, Any], ...]] = (
     {"fenced": 1}, {"fenced": -1}, {"fenced": 2}, {"inControlledShutdown": 1}, {"inControlledShutdown": 2},
     {"logDirs": [_DIRECTORIES[1]]}, {"cordonedLogDirs": []}, {"cordonedLogDirs": [_DIRECTORIES[0]]}, {},
@@ -69,48 +87,46 @@ def _of_leaders(state: Image) -> Iterator[MetadataRecord]:
 def _of_brokers(state: Image, offset: int) -> Iterator[MetadataRecord]:
     for id in (1, 2):
         before = state.contents.brokers.get(str(id))
-        epoch = 7 if before is None else before.epoch
-        for e in (epoch, epoch + 1):
-            yield made("FenceBrokerRecord", id=id, epoch=e)
-            yield made("UnfenceBrokerRecord", id=id, epoch=e)
-            yield made("UnregisterBrokerRecord", brokerId=id, brokerEpoch=e)
-            for of in _REGISTRATION_CHANGES:
-                yield made("BrokerRegistrationChangeRecord", brokerId=id, brokerEpoch=e, **of)
-        for e in (epoch - 1, epoch, offset, offset + 1):
-            for fenced in (True, False):
-                yield made(
-                    "RegisterBrokerRecord", brokerId=id, brokerEpoch=e, incarnationId=IDS[e % 3], fenced=fenced,
-                    inControlledShutdown=e % 2 == 0, logDirs=[_DIRECTORIES[0]],
-                    cordonedLogDirs=None if fenced else [],
-                )  # fmt: skip
+        yield from _of_broker(id, 7 if before is None else before.epoch, offset)
+
+
+@_kept
+def _of_broker(id: int, epoch: int, offset: int) -> Iterator[MetadataRecord]:
+    for e in (epoch, epoch + 1):
+        yield made("FenceBrokerRecord", id=id, epoch=e)
+        yield made("UnfenceBrokerRecord", id=id, epoch=e)
+        yield made("UnregisterBrokerRecord", brokerId=id, brokerEpoch=e)
+        for of in _REGISTRATION_CHANGES:
+            yield made("BrokerRegistrationChangeRecord", brokerId=id, brokerEpoch=e, **of)
+    for e in (epoch - 1, epoch, offset, offset + 1):
+        for fenced in (True, False):
+            yield made(
+                "RegisterBrokerRecord", brokerId=id, brokerEpoch=e, incarnationId=IDS[e % 3], fenced=fenced,
+                inControlledShutdown=e % 2 == 0, logDirs=[_DIRECTORIES[0]],
+                cordonedLogDirs=None if fenced else [],
+            )  # fmt: skip
 
 
 def _of_topics(state: Image) -> Iterator[MetadataRecord]:
     for n, id in enumerate(IDS):
         yield made("TopicRecord", name=f"t{n}", topicId=id)
         configured = any(k.startswith(f'2/"t{n}"/') for k in state.contents.configs)
-        for _ in range(20 if configured else 1):
-            yield made("RemoveTopicRecord", topicId=id)
+        yield from [made("RemoveTopicRecord", topicId=id)] * (20 if configured else 1)
         yield made("ClearElrRecord", topicName=f"t{n}")
         of = state.contents.topics.get(id)
         numbers = [0] if of is None else [0, 1, 2]
         for number in numbers[: 2 if n else 3]:
-            yield _partition(id, number)
-            yield _partition(id, number, directories=list(_DIRECTORIES[:2]), isr=[2], leader=2)
-            yield _partition(id, number, partitionEpoch=9, leaderEpoch=9)
-            yield _partition(id, number, directories=list(_DIRECTORIES[:1]))
-            yield _partition(id, number, eligibleLeaderReplicas=[2], isr=[1], partitionEpoch=20, leaderEpoch=20)
-            yield from _changes(id, number)
+            yield from _of_partition(id, number)
             if of is not None and str(number) in of.partitions and of.partitions[str(number)].recovery:
                 yield _change(id, number, leaderRecoveryState=2)
                 yield _partition(id, number, leaderRecoveryState=-1)
     yield made("TopicRecord", name="t0", topicId=IDS[1])
-    for _ in range(4):
-        yield made("TopicRecord", name="other", topicId=IDS[0])
+    yield from [made("TopicRecord", name="other", topicId=IDS[0])] * 4
     yield made("ClearElrRecord", topicName="")
 
 
-def _of_others(state: Image) -> Iterator[MetadataRecord]:
+@_kept
+def _of_others(now: int) -> Iterator[MetadataRecord]:
     for name, levels in (
         (METADATA, (6, 7, 25, 31, 32)),
         ("transaction.version", (0, 1, 2, 3)),
@@ -119,7 +135,6 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
     ):
         for level in levels:
             yield made("FeatureLevelRecord", name=name, featureLevel=level)
-    now = state.contents.next_producer_id or 0
     for next in (now, now + 1000, now - 1):
         yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=next)
     for type, resource in ((2, "t0"), (2, "t1"), (4, "1"), (4, ""), (2, 't0"/x')):
@@ -143,7 +158,6 @@ def _of_others(state: Image) -> Iterator[MetadataRecord]:
     yield made("RegisterControllerRecord", controllerId=3000)
     yield made("NoOpRecord")
     yield made("ZkMigrationStateRecord")
-    yield from _in_sequence(state)
 
 
 def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
@@ -155,17 +169,15 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
         ("EndTransactionRecord", 6 if is_open else 2),
         ("AbortTransactionRecord", 20 if is_open else 2),
     ):
-        for _ in range(times):
-            yield made(name)
+        yield from [made(name)] * times
     if is_open:
-        for _ in range(5):
-            yield made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=(of.next_producer_id or 0) + 1000)
+        yield from [
+            made("ProducerIdsRecord", brokerId=1, brokerEpoch=7, nextProducerId=(of.next_producer_id or 0) + 1000)
+        ] * 5
     level = 0 if is_open and of.features.get("transaction.version") else 2
-    for _ in range(8):
-        yield made("FeatureLevelRecord", name="transaction.version", featureLevel=level)
+    yield from [made("FeatureLevelRecord", name="transaction.version", featureLevel=level)] * 8
     of_elr = {t.name for t in of.topics.values() for p in t.partitions.values() if p.elr or p.last_known_elr}
-    for _ in range(8 * len(of_elr)):
-        yield made("ClearElrRecord", topicName="")
+    yield from [made("ClearElrRecord", topicName="")] * (8 * len(of_elr))
     for id, broker in of.brokers.items():
         led = sum(p.leader == int(id) for t in of.topics.values() for p in t.partitions.values())
         if led and not broker.fenced:
@@ -173,23 +185,21 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
                 yield made("UnregisterBrokerRecord", brokerId=int(id), brokerEpoch=broker.epoch)
                 yield made("FenceBrokerRecord", id=int(id), epoch=broker.epoch)
     for node in (1, 2):
-        for _ in range(8 * (str(node) not in of.brokers)):
-            yield made("RegisterBrokerRecord", brokerId=node, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
+        yield from [
+            made("RegisterBrokerRecord", brokerId=node, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
+        ] * (8 * (str(node) not in of.brokers))
     for n, id in enumerate(IDS):
-        for _ in range(6 * (id not in of.topics)):
-            yield made("TopicRecord", name=f"t{n}", topicId=id)
+        yield from [made("TopicRecord", name=f"t{n}", topicId=id)] * (6 * (id not in of.topics))
     for id, topic in of.topics.items():
-        for _ in range(4):
-            yield made("ConfigRecord", resourceType=2, resourceName=topic.name, name="k", value="v")
-        for _ in range(int(is_open)):
-            yield made("RemoveTopicRecord", topicId=id)
+        yield from [made("ConfigRecord", resourceType=2, resourceName=topic.name, name="k", value="v")] * 4
+        yield from [made("RemoveTopicRecord", topicId=id)] * int(is_open)
         for missing in {0, 1, 2} - {*map(int, topic.partitions)}:
-            for _ in range(4):
-                yield _partition(id, missing)
+            yield from [_partition(id, missing)] * 4
         for number, p in topic.partitions.items():
             yield _change(id, int(number), isr=[1], eligibleLeaderReplicas=[2])
-            for _ in range(4 * bool(p.last_known_elr)):
-                yield _change(id, int(number), replicas=[1, 2, 3], directories=list(_DIRECTORIES))
+            yield from [_change(id, int(number), replicas=[1, 2, 3], directories=list(_DIRECTORIES))] * (
+                4 * bool(p.last_known_elr)
+            )
 
 
 _OFFSET: Final = 9
@@ -197,7 +207,8 @@ _OFFSET: Final = 9
 
 def _records(state: Image) -> list[dict[str, Any]]:
     """As in a trace."""
-    every = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_leaders(state), *_of_others(state))
+    of_state = (*_of_topics(state), *_of_brokers(state, _OFFSET), *_of_leaders(state))
+    every = (*of_state, *_of_others(state.contents.next_producer_id or 0), *_in_sequence(state))
     return [{"type": r.type, "version": r.version, "fields": r.fields} for r in every]
 
 

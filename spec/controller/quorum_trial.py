@@ -124,7 +124,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
             "scheduled": False,
             "halted": True,
         }
-    if max(state.end, state.committed + 1) > SIZES["L"]:
+    if max(state.end, state.committed + 1, state.begun) > SIZES["L"]:  # what is open may lie behind what was cut off
         return None
     return {
         "active": state.active,

@@ -848,6 +848,14 @@ def test_spec_does_what_the_model_does() -> None:
     assert r.problem is None, str(r.problem)
 
 
+def test_a_state_beyond_the_models_sizes_stands_for_none() -> None:
+    """A transaction stays open when what it began with was cut off: it may begin behind the end of the log."""
+    how, sizes = REFINEMENTS[0], REFINEMENTS[0].sizes
+    state = how.first(machine)
+    assert how.to_model(replace(state, begun=sizes["L"])) is not None
+    assert how.to_model(replace(state, begun=sizes["L"] + 1)) is None
+
+
 # ---- the recording
 
 
