@@ -258,7 +258,8 @@ def pinned(name: str) -> str:
         claims = f"{len(m.invariants) + len(m.lemmas)} invariants, {len(m.steps)} steps, {len(m.leads_to)} leads-to"
         sizes = " ".join(f"{k}={str(v).lower()}" for k, v in c.sizes.items())
         counts = [f"{n:,}" for n in (c.distinct, c.generated, c.depth)]
-        rows.append([f"`{m.name}`", sizes, *counts, claims, ", ".join(m.witnesses), c.note])
+        note = ", ".join(filter(None, [c.note, "`make deep`" if c.deep else ""]))
+        rows.append([f"`{m.name}`", sizes, *counts, claims, ", ".join(m.witnesses), note])
     return table(["model", "sizes", "distinct", "generated", "depth", "claims", "witnesses", ""], rows)
 
 

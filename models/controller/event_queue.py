@@ -568,6 +568,12 @@ class Handler(Model):
 MODELS = [
     Expectation(Handler, sizes={"Event": 2, "T": 2, "P": 2}, distinct=29340, generated=113503, depth=14, deadlock=True),
     Expectation(
-        Handler, sizes={"Event": 3, "T": 1, "P": 3}, distinct=329292, generated=1336831, depth=16, deadlock=True
+        Handler,
+        sizes={"Event": 3, "T": 1, "P": 3},
+        distinct=329292,
+        generated=1336831,
+        depth=16,
+        deadlock=True,
+        deep=True,
     ),
 ]

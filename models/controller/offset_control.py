@@ -473,6 +473,7 @@ class Offsets(Model):
 
 
 MODELS = [
-    Expectation(Offsets, sizes={"N": 4, "WHOLE": True}, distinct=659, generated=4865, depth=7),
+    Expectation(Offsets, sizes={"N": 3, "WHOLE": True}, distinct=194, generated=1159, depth=6),
+    Expectation(Offsets, sizes={"N": 4, "WHOLE": True}, distinct=659, generated=4865, depth=7, deep=True),
     Expectation(Offsets, sizes={"N": 3, "WHOLE": False}, distinct=644, generated=4637, depth=13, note="as released"),
 ]

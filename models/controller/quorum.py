@@ -841,5 +841,6 @@ MODELS = [
         depth=27,
         deadlock=True,
         note="three controllers, taken as alike",
+        deep=True,
     ),
 ]

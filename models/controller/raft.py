@@ -989,9 +989,24 @@ AS_KAFKA = {"ONE_AT_A_TIME": True, "OWN_EPOCH_FIRST": True}
 
 MODELS = [
     Expectation(
-        Logs, sizes={"Voter": 3, "E": 2, "L": 2}, distinct=1_216_978, generated=3_152_086, depth=28, deadlock=True
+        Logs,
+        sizes={"Voter": 3, "E": 2, "L": 2},
+        distinct=203_246,
+        generated=526_507,
+        depth=28,
+        symmetry=("Voter",),
+        deadlock=True,
     ),
     Expectation(Elections, sizes={"Voter": 3, "E": 3}, distinct=384_067, generated=2_064_909, depth=36, deadlock=True),
+    Expectation(
+        VoterChanges,
+        sizes={"Voter": 3, "E": 3, "L": 4, **AS_KAFKA},
+        distinct=28_979,
+        generated=66_381,
+        depth=19,
+        symmetry=("Voter",),
+        deadlock=True,
+    ),
     Expectation(
         VoterChanges,
         sizes={"Voter": 4, "E": 3, "L": 4, **AS_KAFKA},
@@ -1000,5 +1015,6 @@ MODELS = [
         depth=24,
         symmetry=("Voter",),
         deadlock=True,
+        deep=True,
     ),
 ]

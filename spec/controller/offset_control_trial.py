@@ -11,9 +11,6 @@ from kafkaspec.spec.common.kafka import INT_MAX
 from kafkaspec.spec.common.timeline_state import View
 from kafkaspec.spec.controller.offset_control import KEYS, NONE, Offsets, machine
 
-SIZES = {"N": 3, "WHOLE": False}
-"""of the model, where the spec is walked beside it"""
-
 
 def _next(state: Offsets) -> int:
     """The first offset at which a record may stand."""
@@ -87,14 +84,14 @@ machine.candidates |= {
 }
 
 
-def _seen(view: View) -> dict[int, bool] | None:
+def _seen(view: View, size: int) -> dict[int, bool] | None:
     """The data records that a view has: that of key n stands at offset n, and at n + 1 in the model."""
     if any(n != offset for n, offset in view.entries.items()):
         return None
-    return {o: o - 1 in view.entries for o in range(SIZES["N"] + 1)}
+    return {o: o - 1 in view.entries for o in range(size + 1)}
 
 
-def _to_model(state: Offsets) -> dict[str, Any] | None:
+def _to_model(state: Offsets, size: int) -> dict[str, Any] | None:
     """Every offset is one higher in the model, so that 0 is none."""
     numbers = {
         "end": state.next_write + 1,
@@ -103,11 +100,11 @@ def _to_model(state: Offsets) -> dict[str, Any] | None:
         "start": state.transaction_start + 1,
         "loading": 0 if state.loading is None else state.loading.offset + 1,
     }
-    offsets = range(SIZES["N"] + 1)
+    offsets = range(size + 1)
     none = dict.fromkeys(offsets, False)
-    has = _seen(state.memory)
-    saw = {e: _seen(state.registry.past[e - 1]) if e - 1 in state.registry.past else none for e in offsets}
-    beyond = any(n > SIZES["N"] + (name == "end") for name, n in numbers.items())
+    has = _seen(state.memory, size)
+    saw = {e: _seen(state.registry.past[e - 1], size) if e - 1 in state.registry.past else none for e in offsets}
+    beyond = any(n > size + (name == "end") for name, n in numbers.items())
     if beyond or has is None or None in saw.values() or any(e + 1 not in offsets for e in state.registry.past):
         return None
     return {**numbers, "taken": {e: e - 1 in state.registry.past for e in offsets}, "has": has, "saw": saw}
@@ -156,4 +153,11 @@ def _calls(state: Offsets, action: str, arguments: Mapping[str, Any]) -> Sequenc
     return [("endLoadSnapshot", {"timestamp": 0})]
 
 
-REFINEMENTS = (RefinementMapping(model.Offsets, SIZES, _to_model, _calls),)
+def _mapping(size: int, deep: bool) -> RefinementMapping[Offsets]:
+    def to_model(state: Offsets) -> dict[str, Any] | None:
+        return _to_model(state, size)
+
+    return RefinementMapping(model.Offsets, {"N": size, "WHOLE": False}, to_model, _calls, deep=deep)
+
+
+REFINEMENTS = (_mapping(3, deep=True), _mapping(2, deep=False))

@@ -41,7 +41,8 @@ class Result(NamedTuple):
 class Expectation:
     """A model at sizes, and the counts that a complete exploration must find. `deadlock`: the system may come to a
     stop. `ghosts`: they are kept, and the claims that speak of them are checked. `symmetry`: sorts whose elements are
-    taken as alike (counts are then of orbits, and leads-to claims are not checked)."""
+    taken as alike (counts are then of orbits, and leads-to claims are not checked). `deep`: this size is left to the
+    long checks; `verify` explores the model at others."""
 
     model: type[Model] | LoadedModel
     sizes: Mapping[str, int | bool]
@@ -52,6 +53,7 @@ class Expectation:
     deadlock: bool = False
     ghosts: bool = False
     note: str = ""
+    deep: bool = False
 
     @property
     def loaded(self) -> LoadedModel:
