@@ -593,7 +593,7 @@ class Replica:
             self.log.history[0] = (max(offset, self.log.snapshots[-1].offset - 1), voters)
         if self.leader == self.local:
             self.begin(RESIGNED)
-        elif self.voted == self.local:
+        elif self.voted == self.local and self.local in self.log.voters:
             self.leader = None
             self.begin(CANDIDATE)
         else:

@@ -779,9 +779,9 @@ def register(state: Replica) -> Replica:
 @kept_by_all
 def restart(state: Replica) -> Replica:
     """RFT-39: A replica that starts again has its epoch, its vote, the leader that it knew and its log. Whoever led is
-    resigned, so that it writes no more in that epoch; who voted for itself is a candidate, and forgets the leader that
-    it may have known; who knows its leader follows it, if that is a voter; all others are unattached. The high
-    watermark is unknown. The only voter leads at once, in a new epoch. [{QUORUM}]"""
+    resigned, so that it writes no more in that epoch; a voter that voted for itself is a candidate, and forgets the
+    leader that it may have known; who knows its leader follows it, if that is a voter; all others are unattached. The
+    high watermark is unknown. The only voter leads at once, in a new epoch. [{QUORUM}]"""
     latest = state.latest.offset if state.latest else 0
     again = Replica(
         *(state.local, state.first, state.dynamic, "unattached", state.epoch, state.leader, state.voted),
@@ -790,7 +790,7 @@ def restart(state: Replica) -> Replica:
     )
     if state.leader == state.local:
         again = replace(again, role="resigned")
-    elif state.voted == state.local:
+    elif state.voted == state.local and state.local in state.voters:
         again = replace(again, role="candidate", leader=None, granted=frozenset({state.local}))
     elif state.leader is not None:
         is_known = state.leader in state.voters

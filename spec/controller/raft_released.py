@@ -9,7 +9,7 @@ import orjson
 
 from kafkaspec.contract.deviation import Deviation
 from kafkaspec.contract.machine import Json, Refused
-from kafkaspec.spec.common.kafka import ILLEGAL_STATE
+from kafkaspec.spec.common.kafka import ILLEGAL_ARGUMENT, ILLEGAL_STATE
 from kafkaspec.spec.common.raft_replica import BOOTSTRAP, Replica
 from kafkaspec.spec.controller.raft import machine
 
@@ -53,6 +53,8 @@ def _advance(
 ) -> VotersMemory:
     if ghost.shown or not before.dynamic:
         return _ended(ghost, before, op, after)
+    if op == "restart" and before.voted == before.local != before.leader and before.local not in before.voters:
+        return ghost._replace(shown="RFT-D4", before=orjson.dumps(machine.observe(before)))
     if ghost.history is None:
         ghost = _loaded(before)
     if op == "restart" or (op == "fetchSnapshotResponse" and ghost.read < after.start):
@@ -89,12 +91,15 @@ def _voters(id: str) -> Callable[..., tuple[Json | Refused, Json]]:
     return rewrite
 
 
-def _end(
-    ghost: VotersMemory, state: Replica, op: str, arguments: Mapping[str, Any], result: Any, observation: Any
-) -> tuple[Json | Refused, Json]:
-    if ghost.shown != "RFT-D2":
-        return result, observation
-    return Refused("RFT-11", ILLEGAL_STATE), type(observation)(orjson.loads(ghost.before))
+def _end(id: str, clause: str, exception: str) -> Callable[..., tuple[Json | Refused, Json]]:
+    def rewrite(
+        ghost: VotersMemory, state: Replica, op: str, arguments: Mapping[str, Any], result: Any, observation: Any
+    ) -> tuple[Json | Refused, Json]:
+        if ghost.shown != id:
+            return result, observation
+        return Refused(clause, exception), type(observation)(orjson.loads(ghost.before))
+
+    return rewrite
 
 
 def _deviation(id: str, rewrite: Callable[..., tuple[Json | Refused, Json]], **said: Any) -> Deviation:
@@ -135,7 +140,7 @@ machine.deviations += [
     ),
     _deviation(
         "RFT-D2",
-        _end,
+        _end("RFT-D2", "RFT-11", ILLEGAL_STATE),
         clause="RFT-11",
         title="The answer of a leader that is no voter ends the client",
         condition="a replica started again while it followed a leader that is not among its voters, and a fetch is "
@@ -173,5 +178,25 @@ machine.deviations += [
         "a set that the others do not have, also when the change is committed. Two sets that are more than one change "
         "apart need not overlap.",
         fix="to go back to the end of the log when it is truncated",
+    ),
+    _deviation(
+        "RFT-D4",
+        _end("RFT-D4", "RFT-39", ILLEGAL_ARGUMENT),
+        clause="RFT-39",
+        title="A replica that stood for election and is no voter any more cannot start",
+        condition="a replica voted for itself in its epoch and did not win, a change of the voters leaves it out, and "
+        "it starts again before it has heard of a later epoch",
+        history=(
+            "electionTimeout",
+            'voteResponse source=1 error="NONE" epoch=0 leader=null granted=true',
+            "beginQuorumEpoch epoch=1 leader=1",
+            'fetchResponse answer=["NONE",1,1,0,null,null,[[1,null,[1,2],false]]]',
+            "restart",
+        ),
+        cause="the file quorum-state keeps the vote beside the leader. QuorumState.initialize makes a CandidateState "
+        "of whoever has a vote for itself there, before it looks at the leader; CandidateState takes voters only.",
+        effect="an IllegalArgumentException when the client is initialized, at every start: the controller, or the "
+        "broker that was one, stays down until its quorum-state is removed by hand.",
+        fix="to make a candidate of who voted for itself only if it is a voter",
     ),
 ]

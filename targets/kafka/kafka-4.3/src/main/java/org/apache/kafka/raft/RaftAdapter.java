@@ -99,6 +99,7 @@ public final class RaftAdapter implements Adapter {
     private final Scratch scratch = new Scratch("raft");
     private Path directory;
     private boolean dynamic;
+    private Object last; // what was seen last, of a replica that could not start again
     private List<Integer> first;
     private MockTime time;
     private KafkaRaftLog log;
@@ -292,6 +293,7 @@ public final class RaftAdapter implements Adapter {
     @Override
     public void init(JsonNode args) throws Exception {
         end();
+        last = null;
         time = new MockTime(0, 1_000_000, 0);
         directory = scratch.directory(PARTITION.toString());
         dynamic = args.path("dynamic").asBoolean(true);
@@ -494,8 +496,16 @@ public final class RaftAdapter implements Adapter {
                 settle();
                 return null;
             case "restart":
+                Object before = observe();
                 end();
-                start();
+                try {
+                    start();
+                } catch (IllegalArgumentException e) {
+                    log.close();
+                    client = null;
+                    last = before;
+                    throw e;
+                }
                 return null;
             default:
                 throw new UnknownOperation(op);
@@ -669,6 +679,9 @@ public final class RaftAdapter implements Adapter {
 
     @Override
     public Object observe() throws Exception {
+        if (last != null) {
+            return last;
+        }
         QuorumState quorum = client.quorum();
         Map<String, Object> s = new LinkedHashMap<>();
         s.put("role", role(quorum));
