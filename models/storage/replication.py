@@ -1397,6 +1397,7 @@ MODELS = [
         depth=26,
         deadlock=True,
         note="the distinct states of the published model",
+        deep=True,
     ),
     Expectation(
         Fetching,
@@ -1409,9 +1410,10 @@ MODELS = [
     Expectation(
         Fetching,
         sizes={"Replica": 2, "L": 2, "R": 3, "E": 3, "UNCLEAN": True, "ON_FETCH": False, "FENCED": True},
-        distinct=317_625,
-        generated=963_273,
+        distinct=158_813,
+        generated=481_639,
         depth=29,
+        symmetry=("Replica",),
         deadlock=True,
     ),
     Expectation(
