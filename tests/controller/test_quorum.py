@@ -41,7 +41,7 @@ from kafkaspec.spec.common.metadata_log import (
 )
 from kafkaspec.spec.controller.quorum import machine
 from kafkaspec.spec.controller.quorum_parts import state as parts
-from kafkaspec.spec.controller.quorum_trial import REFINEMENTS
+from kafkaspec.spec.controller.quorum_trial import REFINEMENTS, SIZES
 from tests.layers import a_row_of_verify, walked
 
 RECORDING = next(r for r in subsystem.find("quorum").recordings if r.file == "quorum-controller.ndjson")
@@ -846,6 +846,18 @@ def test_proofs(proof: Proof) -> None:
 def test_spec_does_what_the_model_does() -> None:
     r = check_refinement(machine, REFINEMENTS[0])
     assert r.problem is None, str(r.problem)
+
+
+def test_a_state_that_the_model_cannot_have_is_none_of_its_states() -> None:
+    """A transaction that was given up stays open where it began, though the log is cut off before that (QRM-22)."""
+    both = active()
+    for value in range(SIZES["L"]):
+        both.set(put(value))
+    both.set(BEGIN)
+    both.lose(epoch=2)
+    both.replicate(epoch=2, batches=[])
+    assert both.state.end < SIZES["L"] < both.state.begun
+    assert REFINEMENTS[0].to_model(both.state) is None
 
 
 # ---- the recording
