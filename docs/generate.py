@@ -513,14 +513,16 @@ def campaigns(name: str = "") -> str:
     if none is named."""
     of = tomllib.loads(CAMPAIGNS.read_text("utf-8"))
     known = subsystem.subsystems()
-    head = ["subsystem", "calls judged", "histories", "seed", "clauses", "model states", "verdict", "deviations met"]
+    what = ["calls judged", "histories", "seed", "clauses", "model states", "verdict", "deviations met"]
+    head = ["subsystem", "date", "commit", *what]
     rows = {}
     for n, c in of.items():
         page = f"[{known[n].title}](docs:{known[n].area}/{n}.md)"
         calls = f"{c['calls']:,}" + (f"; {c['besides']}" if "besides" in c else "")
         met = ", ".join(f"[{d}](docs:deviations/{d}.md)" for d in c["deviations"]) or "none"
         counts = [f"{c['histories']:,}" if "histories" in c else "", str(c.get("seed", ""))]
-        rows[n] = [page, calls, *counts, c["clauses"], c["states"], c["verdict"], met]
+        made = [str(c["date"]), f"`{c['commit']}`"]
+        rows[n] = [page, *made, calls, *counts, c["clauses"], c["states"], c["verdict"], met]
     if not name:
         return table(head, list(rows.values()))
     command = f"kafkaspec judge --target 'targets/kafka/kafka.sh 4.3' {name}"

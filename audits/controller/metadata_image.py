@@ -634,7 +634,7 @@ class MetadataImageCheck(LogCheck):
         )  # fmt: skip
 
     # ---- invariants
-    @states("IMG-14", "IMG-15", "IMG-16", "IMG-17")
+    @states("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26")
     def _breaches(self, file: File, batch: StoredBatch, new: list[BreachKey]) -> Iterator[Finding]:
         """Of those that a record brought about together one is told, and how many more."""
         level = self.reader.image.metadata_version or 0
@@ -676,6 +676,9 @@ class MetadataImageCheck(LogCheck):
                 f"{name} has {strangers} in sync, which are none of its replicas {p.replicas}",
                 f"some of {p.replicas}",
             )
+        if key.clause == "IMG-26":
+            twice = sorted({b for b in p.replicas if p.replicas.count(b) > 1})
+            return f"{name} names {twice} more than once among its replicas {p.replicas}", "each once"
         if key.clause == "IMG-15":
             return f"{name} is led by {p.leader}, which is none of its in-sync replicas {p.isr}", f"one of {p.isr}"
         if key.clause == "IMG-16":

@@ -160,7 +160,7 @@ def without_elr(before: Partition) -> Partition:
 
 
 def breaches_of(p: Partition, brokers: Mapping[int, Broker]) -> Iterator[str]:
-    """The invariants that a partition breaks. [IMG-14, IMG-15, IMG-16, IMG-17]"""
+    """The invariants that a partition breaks. [IMG-14, IMG-15, IMG-16, IMG-17, IMG-26]"""
     replicas, _, isr, _, _, leader, _, _, _, elr, _ = p
     if isr != replicas:
         for member in isr:
@@ -175,6 +175,8 @@ def breaches_of(p: Partition, brokers: Mapping[int, Broker]) -> Iterator[str]:
             yield "IMG-17"
     if elr and not set(elr).isdisjoint(isr):
         yield "IMG-16"
+    if len(set(replicas)) < len(replicas):
+        yield "IMG-26"
 
 
 def entity_of(f: Fields) -> tuple[tuple[str, str | None], ...]:
@@ -545,7 +547,7 @@ class MetadataImage:
         }
 
 
-PARTITION_CLAUSES: Final = ("IMG-14", "IMG-15", "IMG-16", "IMG-17")
+PARTITION_CLAUSES: Final = ("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26")
 
 
 def _restoring(of: MutableMapping[Any, Any], key: Any) -> Callable[[], None]:

@@ -630,6 +630,11 @@ class Quorum(Model):
             or s.log[n].epoch == s.log[n - 1].epoch
         )  # fmt: skip
 
+    @invariant("QRM-19", "QRM-25")
+    def only_who_began_a_transaction_ends_it(s, n: Offset) -> bool:
+        """Whoever finds it open can but abort it: nobody else knows whether it is whole."""
+        return n == 0 or n >= len(s.log) or s.log[n].kind != Kind.END or s.log[n].epoch == s.log[n - 1].epoch
+
     @invariant("QRM-11", "QRM-12")
     def whatever_is_not_stable_is_waited_for(s, c: Controller) -> bool:
         """Some call waits for the last record. So a call without records that waits for the latest of these is
@@ -660,6 +665,11 @@ class Quorum(Model):
         """Once there are no more elections; Raft commits, and a deposed leader hears of it."""
         return o in s.waiting[c], o not in s.waiting[c]
 
+    @leads_to("QRM-32", "QRM-17")
+    def whoever_is_elected_is_activated(s, c: Controller) -> tuple[bool, bool]:
+        """And runs what waits in its queue; or it leads no more."""
+        return s.leader == c, s.leader != c or (c in s.active and s.claim[c] == s.epoch)
+
     # ---- what holds it up
 
     @define
@@ -670,6 +680,7 @@ class Quorum(Model):
             and (q[n].kind != Kind.BEGIN or n == 0 or not q[n - 1].within)
             and (q[n].kind == Kind.BEGIN or q[n].kind == Kind.DATA or (n > 0 and q[n - 1].within))
             and (n == 0 or not q[n].within or not q[n - 1].within or q[n].epoch == q[n - 1].epoch)
+            and (n == 0 or q[n].kind != Kind.END or q[n].epoch == q[n - 1].epoch)
         )
 
     @lemma("QRM-25")

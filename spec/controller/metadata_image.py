@@ -502,6 +502,14 @@ def leads_unregistered(p: Partition, brokers: Mapping[str, Broker]) -> bool:
     return p.leader != WITHOUT_LEADER and (leader is None or leader.fenced)
 
 
+@states(without=ONE_CALL)
+def names_twice(p: Partition) -> bool:
+    """IMG-26: No replica of a partition is named twice. Controllers refuse an assignment that does so, and what a
+    reassignment adds and removes are sets. [{REPLICATION}, validateManualPartitionAssignment;
+    PartitionReassignmentReplicas, Kafka 4.3.0]"""
+    return len({*p.replicas}) < len(p.replicas)
+
+
 def broken(p: Partition, brokers: Mapping[str, Broker]) -> list[str]:
     """The invariants that a partition breaks."""
     wrong = {
@@ -509,16 +517,21 @@ def broken(p: Partition, brokers: Mapping[str, Broker]) -> list[str]:
         "IMG-15": leads_out_of_sync(p),
         "IMG-16": is_eligible_in_sync(p),
         "IMG-17": leads_unregistered(p, brokers),
+        "IMG-26": names_twice(p),
     }
     return [clause for clause, is_broken in wrong.items() if is_broken]
 
 
-@machine.question("breaches", *(f"IMG-{n}" for n in range(14, 18)))
+INVARIANTS: Final = ("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26")
+"""of a partition"""
+
+
+@machine.question("breaches", *INVARIANTS)
 def breaches(state: Image) -> tuple[Breach, ...]:
     """Every invariant that is broken in the state, asked of every partition."""
     return tuple(
         Breach(clause, id, int(number))
-        for clause in ("IMG-14", "IMG-15", "IMG-16", "IMG-17")
+        for clause in INVARIANTS
         for id, of in sorted(state.contents.topics.items())
         for number, p in sorted(of.partitions.items(), key=lambda n: int(n[0]))
         if clause in broken(p, state.contents.brokers)

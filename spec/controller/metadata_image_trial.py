@@ -47,7 +47,8 @@ def _changes(id: str, number: int) -> Iterator[MetadataRecord]:
         {"isr": [1]}, {"isr": [2], "leader": 2}, {"leader": -1}, {"leader": 1}, {"isr": [1, 3]},
         {"isr": [], "leader": -1, "eligibleLeaderReplicas": [1, 2]}, {"eligibleLeaderReplicas": [2]},
         {"lastKnownElr": [2]}, {"replicas": [1, 2, 3], "addingReplicas": [3], "directories": list(_DIRECTORIES)},
-        {"replicas": [1, 2, 3]}, {"directories": list(_DIRECTORIES[:2])}, {"directories": list(_DIRECTORIES)},
+        {"replicas": [1, 2, 3]}, {"replicas": [1, 2, 1], "directories": []},
+        {"directories": list(_DIRECTORIES[:2])}, {"directories": list(_DIRECTORIES)},
         {"removingReplicas": [2]}, {"leaderRecoveryState": 1}, {"leaderRecoveryState": 0}, {"isr": [1, 2]},
         {"leader": 2}, {"directories": []},
     )  # fmt: skip

@@ -295,7 +295,7 @@ def faulted(state: Controller, fault: Fault, call: int) -> tuple[Controller, Ans
         Fault.UNEXPECTED: (Outcome.UNKNOWN_SERVER, True, True),
     }[fault]
     after, answers = replace(state, faults=state.faults + is_fault), Answers()
-    if fails_over and after.active:
+    if fails_over:
         after, answers = renounced(after)
     if after.halted:
         return after, []
@@ -572,7 +572,7 @@ def handed(state: Controller, batch: Batch) -> tuple[Controller, Answers]:
     return settled(after, batch), []
 
 
-@machine.operation("replicate", "QRM-29", "QRM-27", "QRM-25", "QRM-26")
+@machine.operation("replicate", "QRM-29", "QRM-27", "QRM-25", "QRM-26", "QRM-30")
 @runs
 @require(lambda state: not state.active, "QRM-3 another wrote it")
 @require(lambda state, epoch: max(state.committed_epoch, 0) <= epoch <= state.epoch, "QRM-3 in an epoch that was")
@@ -657,10 +657,10 @@ def bootstrap_records(state: Controller, has_transactions: bool) -> list[Record]
 def activated(state: Controller, refused: bool) -> tuple[Controller, Answers]:
     """After its activation.
 
-    QRM-19: If there is a metadata version in memory, the activation aborts a transaction that is open, and writes
-    nothing if none is; if the version has no transactions, an open one is a fatal fault. So a bootstrap whose version
-    is committed and whose end is not is aborted, and not written again until the next activation. [{BECOMING};
-    ActivationRecordsGenerator.recordsForNonEmptyLog, Kafka 4.3.0]
+    QRM-19: If there is a metadata version in memory, the activation aborts a transaction that is open, never ends it,
+    and writes nothing if none is open; if the version has no transactions, an open one is a fatal fault. So a bootstrap
+    whose version is committed and whose end is not is aborted, and not written again until the next activation.
+    [{BECOMING}; ActivationRecordsGenerator.recordsForNonEmptyLog, Kafka 4.3.0]
     """
     level = dict(state.memory).get(VERSION)
     open_, has_transactions = state.begun != NO_LOG_OFFSET, (level or state.level) >= FIRST_TRANSACTIONS
@@ -761,10 +761,10 @@ def lead_again(state: Controller, epoch: Epoch) -> Controller:
 def loads_nothing(state: Controller) -> bool:
     """QRM-33: An active controller that is to load a snapshot meets a fatal fault. [Kafka Internals, ch. 11, Failure
     handling; QuorumController.handleLoadSnapshot, Kafka 4.3.0]"""
-    return state.active
+    return state.claim != NO_EPOCH
 
 
-@machine.operation("loadSnapshot")
+@machine.operation("loadSnapshot", "QRM-33")
 @runs
 @require(lambda state, offset: offset >= state.end and not state.sent, "QRM-3 it is behind the snapshot")
 @require(lambda state, epoch: state.committed_epoch <= epoch <= state.epoch, "QRM-3 in an epoch that was")

@@ -111,7 +111,8 @@ machine.candidates |= {
 
 
 def to_model(state: Controller) -> dict[str, Any] | None:
-    """Offsets are numbers of records; a controller that halted has nothing."""
+    """Offsets are numbers of records; a controller that halted has nothing. A transaction that was given up stays open
+    where it began, also behind the end of a log that was cut off since (QRM-22)."""
     if state.halted:
         return {
             "active": False,
@@ -124,7 +125,7 @@ def to_model(state: Controller) -> dict[str, Any] | None:
             "scheduled": False,
             "halted": True,
         }
-    if max(state.end, state.committed + 1, state.begun) > SIZES["L"]:  # what is open may lie behind what was cut off
+    if max(state.end, state.committed + 1, state.begun) > SIZES["L"]:
         return None
     return {
         "active": state.active,

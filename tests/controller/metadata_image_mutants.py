@@ -397,6 +397,7 @@ MUTANTS = [
     of_impl("not IMG-15", "IMG-15", "the invariant is not looked at", patched(breaches_of=_but("IMG-15"))),
     of_impl("not IMG-16", "IMG-16", "the invariant is not looked at", patched(breaches_of=_but("IMG-16"))),
     of_impl("not IMG-17", "IMG-17", "the invariant is not looked at", patched(breaches_of=_but("IMG-17"))),
+    of_impl("not IMG-26", "IMG-26", "the invariant is not looked at", patched(breaches_of=_but("IMG-26"))),
     of_impl("partitions alone", "IMG-17", "a fenced broker's partitions are not looked at", of(LooksAtPartitionsAlone)),
     of_impl("old leaders", "IMG-17", "the index keeps a partition with its old leader", of(ForgetsTheIndex)),
     of_impl("stays broken", "IMG-14 IMG-15 IMG-16 IMG-17", "what was broken stays so", of(StaysBroken)),

@@ -210,6 +210,19 @@ class AppliesAfterRaft(impl.QuorumController):
         return last
 
 
+class AppliesBeforeRaft(impl.QuorumController):
+    """What Raft would refuse is applied, where the log ends now."""
+
+    def append_batch(self, records: Sequence[Record]) -> int:
+        base = self.raft.log_end_offset()
+        self.replay_all(records, base)
+        last = self.raft.prepare_append(self.claim_epoch, records)
+        self.raft.schedule_prepared_append()
+        self.next_write_offset = last + 1
+        self.memory.take(last)
+        return last
+
+
 class PredictsOffsets(impl.QuorumController):
     """The offset of a record is the one behind the last that it wrote."""
 
@@ -385,6 +398,16 @@ class LeavesWhatDangles(impl.QuorumController):
     def activation_records(self) -> impl.ControllerResult:
         result = super().activation_records()
         return result._replace(records=[r for r in result.records if r.kind != RecordKind.ABORT])
+
+
+class EndsWhatDangles(impl.QuorumController):
+    """As if all of it were there."""
+
+    def activation_records(self) -> impl.ControllerResult:
+        result = super().activation_records()
+        return result._replace(
+            records=[Record(RecordKind.END) if r.kind == RecordKind.ABORT else r for r in result.records]
+        )
 
 
 class AbortsWithoutTransactions(impl.QuorumController):
@@ -682,6 +705,20 @@ class ClaimsBeforeItHasAll(model.Quorum):
         s.next.wrote[c] = s.log
 
 
+class EndsWhatAnotherBegan(model.Quorum):
+    """As if it were whole."""
+
+    @action("QRM-17", "QRM-19", who="controller", fair="weak", per=("c",))
+    def activate(s, c: Controller, o: Offset) -> None:
+        require(s.claim[c] > 0, c not in s.active)
+        s.next.active = s.active | {c}
+        if s.open[c] is None:
+            require(o == 0)
+        else:
+            s.put(c, o, Kind.END, False)
+            s.next.open[c] = None
+
+
 class WritesBeforeItsActivation(model.Quorum):
     @action("QRM-5", "QRM-10", who="controller")
     def write(s, c: Controller, o: Offset) -> None:
@@ -778,6 +815,8 @@ MUTANTS = [
         "answered when written", "QRM-10 QRM-13 QRM-14", "the log is stable when it is written", _of(AnswersWhenWritten)
     ),
     of_impl("applied after Raft", "QRM-7 QRM-5", "a record that cannot be applied is written", _of(AppliesAfterRaft)),
+    of_impl("applied before Raft", "QRM-5", "what Raft refuses is applied", _of(AppliesBeforeRaft)),
+    of_impl("dangling is ended", "QRM-19", "not aborted", _of(EndsWhatDangles)),
     of_impl(
         "predicted offsets", "QRM-6 QRM-28", "Raft's own records are not counted", _of(PredictsOffsets), "KAFKA-15213"
     ),
@@ -871,6 +910,7 @@ MUTANTS = [
     of_spec("answers what waits", "QRM-14 QRM-15", "a commit answers all", _wrong("commit", _answers_what_waits)),
     of_spec("memory is kept", "QRM-22", "when it renounces", _wrong("lose", _loses_no_memory)),
     of_model("claims early", "QRM-16", "before it has all of the log", lambda: ClaimsBeforeItHasAll),
+    of_model("ends what another began", "QRM-19 QRM-25", "by its activation", lambda: EndsWhatAnotherBegan),
     of_model("writes before", "QRM-17", "it is activated", lambda: WritesBeforeItsActivation),
     of_model("keeps all", "QRM-22", "when it renounces", lambda: StaysAStandbyToo),
     of_model("never renounces", "QRM-21", "though another leads", lambda: NeverRenounces),

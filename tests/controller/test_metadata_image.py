@@ -323,6 +323,15 @@ def test_invariants_of_a_partition() -> None:
     assert both.broken == []
 
 
+@pytest.mark.clause("IMG-26")
+def test_a_replica_is_named_once() -> None:
+    both = Both(broker(1, fenced=False), broker(2, 0, fenced=False), topic(), partition())
+    both.replay(change(replicas=[1, 2, 1]))
+    assert both.broken == ["IMG-26"]
+    both.replay(change(replicas=[2, 1]))
+    assert both.broken == []
+
+
 @pytest.mark.clause("IMG-18")
 def test_epochs_of_a_partition_do_not_go_back() -> None:
     both = Both(topic(), partition())

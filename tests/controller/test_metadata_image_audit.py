@@ -202,6 +202,25 @@ DAMAGE: dict[str, tuple[Edit, str, int]] = {
     "a leader that is not registered": (
         cut(made("UnregisterBrokerRecord", brokerId=2, brokerEpoch=EPOCH_2)), "IMG-17", BUSY,
     ),
+    "a replica that a partition names twice": (
+        cut(
+            partition(
+                0, CLICKS, replicas=[*CLICKS_0.replicas, CLICKS_0.replicas[0]], isr=CLICKS_0.isr,
+                leader=CLICKS_0.leader, leaderEpoch=99, partitionEpoch=999,
+                directories=[GONE] * (len(CLICKS_0.replicas) + 1),
+            )
+        ),
+        "IMG-26", BUSY,
+    ),
+    "a replica that a change names twice": (
+        cut(
+            changed(
+                0, CLICKS, replicas=[*CLICKS_0.replicas, CLICKS_0.replicas[0]],
+                directories=[GONE] * (len(CLICKS_0.replicas) + 1),
+            )
+        ),
+        "IMG-26", BUSY,
+    ),
     "directories that are fewer than replicas": (in_place(changed(0, CLICKS, directories=[GONE])), "IMG-3", LATE),
     "a state that no leader has": (in_place(changed(0, CLICKS, leaderRecoveryState=7)), "IMG-3", LATE),
     "a leader's change that is not there": (replaced(FIRST_OF_4, NO_OP), "IMG-25", FIRST_OF_4),
@@ -229,7 +248,7 @@ def test_the_list_has_more_than_ten_kinds() -> None:
 
 
 @pytest.mark.clause("MRC-19", "IMG-1", "IMG-2", "IMG-3", "IMG-6", "IMG-7", "IMG-9", "IMG-12", "IMG-13", "IMG-14")
-@pytest.mark.clause("IMG-15", "IMG-16", "IMG-17", "IMG-18", "IMG-19", "IMG-20")
+@pytest.mark.clause("IMG-15", "IMG-16", "IMG-17", "IMG-18", "IMG-19", "IMG-20", "IMG-26")
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_is_found_at_its_record_and_nothing_beside_it(kind: str, tmp_path: Path) -> None:
     edit, clause, offset = DAMAGE[kind]

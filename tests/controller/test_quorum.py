@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,9 @@ from kafkaspec.explore.engine import explore
 from kafkaspec.impl.controller import periodic
 from kafkaspec.impl.controller.quorum_driver import Driver
 from kafkaspec.judge.check import check
-from kafkaspec.language import action, load, require
+from kafkaspec.language import action, define, load, require
 from kafkaspec.lockstep.exhaustive import check_refinement
-from kafkaspec.lockstep.walk import Pair
+from kafkaspec.lockstep.walk import Pair, walk
 from kafkaspec.models.controller import quorum as model
 from kafkaspec.proofs.controller.quorum import PROOFS
 from kafkaspec.prove.proof import Proof
@@ -41,7 +42,7 @@ from kafkaspec.spec.common.metadata_log import (
 )
 from kafkaspec.spec.controller.quorum import machine
 from kafkaspec.spec.controller.quorum_parts import state as parts
-from kafkaspec.spec.controller.quorum_trial import REFINEMENTS
+from kafkaspec.spec.controller.quorum_trial import REFINEMENTS, SIZES
 from tests.layers import a_row_of_verify, walked
 
 RECORDING = next(r for r in subsystem.find("quorum").recordings if r.file == "quorum-controller.ndjson")
@@ -271,6 +272,25 @@ def test_what_an_operation_throws_decides(fault: Fault, outcome: Outcome, fails_
     failed = [told(0, Outcome.NOT_CONTROLLER)] if fails_over else []
     assert both.write(key="a", records=[], fault=fault) == [*failed, told(1, outcome)]
     assert (both.state.active, both.state.faults) == (not fails_over, faults)
+
+
+@pytest.mark.clause("QRM-5", "QRM-36")
+def test_raft_is_asked_before_a_record_is_applied() -> None:
+    """So a record that cannot be applied is no fault where Raft does not lead any more."""
+    both = active()
+    assert both.write(key="a", records=[put(1), END], refused_at=0) == [told(0, Outcome.NOT_CONTROLLER)]
+    assert (both.state.halted, both.state.active, both.state.faults) == (False, False, 0)
+
+
+@pytest.mark.clause("QRM-23", "QRM-38")
+def test_a_fault_behind_an_abort_that_is_not_committed_is_fatal() -> None:
+    """It fails over, and there is nothing to go back to: nobody is told."""
+    both = active()
+    both.set(BEGIN, put(1))
+    both.set(ABORT)
+    both.commit(count=1)
+    assert both.write(key="a", records=[], fault=Fault.UNEXPECTED) == []
+    assert both.state.halted
 
 
 @pytest.mark.clause("QRM-36", "QRM-22")
@@ -629,6 +649,22 @@ def test_an_abort_of_what_is_not_committed_leaves_nothing_to_go_back_to() -> Non
     assert other.state.halted
 
 
+def test_no_snapshot_is_later_than_what_is_applied() -> None:
+    """So it is never refused when a batch is applied (QRM-5), when a controller claims an epoch (QRM-16), when a
+    transaction begins (QRM-25), and where a standby is stable (QRM-26, QRM-27). Behind QRM-D1 it may be."""
+    seen = Counter[tuple[bool, bool]]()
+
+    def looked_at(state: parts.Controller) -> None:
+        if not state.halted:
+            latest = max(offset for offset, _ in state.past)
+            assert latest <= (state.end - 1 if state.active else state.stable)
+            seen[state.active, latest > state.stable] += 1
+
+    for seed in range(40):
+        assert walk(machine, Driver(), seed, 60, model_state=looked_at).failure is None
+    assert seen[True, True] > seen[True, False] > 0 < seen[False, False]
+
+
 # ---- snapshots
 
 
@@ -784,6 +820,113 @@ def test_the_pinned_sizes_have_what_can_go_wrong(without: type[model.Quorum], wi
     assert e.witnesses[witness] is None
 
 
+# ---- faults that the claims of the model itself do not have to name: the abstract machine alone is against them
+
+
+class AnswersWhatIsWritten(model.Quorum):
+    """At once: a user is told of a record that may be lost."""
+
+    @action("QRM-5", "QRM-10", who="controller")
+    def write(s, c: model.Controller, o: model.Offset) -> None:
+        require(c in s.active, s.open[c] is None or len(s.memory[c]) + 1 < model.L)
+        x = model.Record(kind=model.Kind.DATA, epoch=s.claim[c], within=s.open[c] is not None)
+        require(o == len(s.memory[c]) + 1)
+        s.next.memory[c] = s.memory[c] + [x]
+        s.next.wrote[c] = s.memory[c] + [x]
+        if s.claim[c] == s.epoch:
+            s.next.log = s.memory[c] + [x]
+        s.next.answered[o] = x
+
+
+class ForgetsWhoWaits(model.Quorum):
+    """A commit takes all calls out of the purgatory, and answers those that are stable: the term goes on."""
+
+    @action("QRM-13", "QRM-14", "QRM-15", "QRM-26", who="controller", fair="weak", per=("c",))
+    def hear(s, c: model.Controller, stable: model.Offset) -> None:
+        require(s.claim[c] > 0, s.known[c] < s.high)
+        n = s.known[c]
+        require(n < len(s.memory[c]), s.memory[c][n] == s.log[n])
+        begun = s.open_after(s.begun[c], n, s.log[n])
+        s.next.known[c] = n + 1
+        s.next.begun[c] = begun
+        s.settle(c, n + 1, begun, stable)
+        s.next.waiting[c] = set()
+
+
+class AnswersWithTheRecordBefore(model.Quorum):
+    """What is answered is committed, and another's, perhaps."""
+
+    @define
+    def settle(s, c: model.Controller, n: model.Offset, o: model.Offset | None, stable: model.Offset) -> None:
+        require(stable == max(s.stable[c], n if o is None else min(o, n)))
+        s.next.stable[c] = stable
+        s.next.answered = {
+            p: s.memory[c][max(p, 2) - 2] if p in s.waiting[c] and p <= stable else s.answered[p]
+            for p in range(model.L + 1)
+        }
+        s.next.waiting[c] = {p for p in s.waiting[c] if p > stable}
+
+
+class ElectsWhoHasLess(model.Quorum):
+    """A log without what was committed."""
+
+    @action("QRM-3", "QRM-20", who="raft")
+    def elect(s, c: model.Controller, d: model.Controller, k: model.Offset) -> None:
+        require(s.epoch < model.E, k <= len(s.wrote[d]))
+        s.next.epoch = s.epoch + 1
+        s.next.leader = c
+        s.next.log = s.wrote[d][:k]
+        s.next.high = min(s.high, k)
+
+
+class ClaimsTheEpochOfAnother(model.Quorum):
+    """Whoever hears of an election takes it for its own."""
+
+    @action("QRM-16", "QRM-20", who="controller", fair="weak", per=("c",))
+    def claim_leadership(s, c: model.Controller) -> None:
+        require(s.epoch > 0, s.claim[c] == 0, c not in s.halted)
+        require(s.high == len(s.log), s.known[c] == s.high)
+        s.next.claim[c] = s.epoch
+        s.next.wrote[c] = s.log
+
+
+class ShowsWhatIsWritten(model.Quorum):
+    """As soon as anything is committed: a read sees what may be lost."""
+
+    @action("QRM-13", "QRM-14", "QRM-15", "QRM-26", who="controller", fair="weak", per=("c",))
+    def hear(s, c: model.Controller, stable: model.Offset) -> None:
+        require(s.claim[c] > 0, s.known[c] < s.high)
+        n = s.known[c]
+        require(n < len(s.memory[c]), s.memory[c][n] == s.log[n])
+        begun = s.open_after(s.begun[c], n, s.log[n])
+        s.next.known[c] = n + 1
+        s.next.begun[c] = begun
+        require(stable == len(s.memory[c]))
+        s.next.stable[c] = stable
+
+
+@pytest.mark.clause("QRM-14", "QRM-28", "QRM-15")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(AnswersWhatIsWritten, ForgetsWhoWaits, AnswersWithTheRecordBefore, ElectsWhoHasLess),
+        *(ClaimsTheEpochOfAnother, ShowsWhatIsWritten),
+    ],
+)
+def test_the_abstract_machine_alone_is_against_it(fault: type[model.Quorum]) -> None:
+    """No invariant, step or lemma of the model is asked: `users` constrains what a user is told and sees by itself."""
+    sizes = {"Controller": 2, "L": 2, "E": 2, **model.COMMITTED}
+
+    def refinement_of(m: type[model.Quorum]) -> Any:
+        return replace(load(m).claiming("users"), lemmas={}, witnesses={}, leads_to={})
+
+    assert explore(refinement_of(model.Quorum), sizes, threads=1, deadlock=True).outcome == "complete"
+    e = explore(refinement_of(fault), sizes, threads=1, deadlock=True)
+    assert e.outcome == "violation"
+    assert e.trace is not None
+    assert e.trace.claim == "users"
+
+
 class HearsOfNoLaterLeader(model.Quorum):
     """Whoever was deposed is perhaps never told so."""
 
@@ -812,14 +955,77 @@ class LeavesTransactionsOpen(model.Quorum):
         s.next.open[c] = None
 
 
+class HearsOfNoCommit(model.Quorum):
+    """Every message of a commit may be lost, for ever."""
+
+    @action("QRM-13", "QRM-14", "QRM-15", "QRM-26", who="controller")
+    def hear(s, c: model.Controller, stable: model.Offset) -> None:
+        require(s.claim[c] > 0, s.known[c] < s.high)
+        n = s.known[c]
+        require(n < len(s.memory[c]), s.memory[c][n] == s.log[n])
+        begun = s.open_after(s.begun[c], n, s.log[n])
+        s.next.known[c] = n + 1
+        s.next.begun[c] = begun
+        s.settle(c, n + 1, begun, stable)
+
+
+class OwesAfterACrash(model.Quorum):
+    """Who waited at a controller that crashed is not told."""
+
+    @action("QRM-27", "QRM-21", who="machine")
+    def crash(s, c: model.Controller) -> None:
+        require(s.known[c] > 0 or s.claim[c] > 0, c not in s.halted)
+        s.next.claim[c] = 0
+        s.next.active = s.active - {c}
+        s.next.memory[c] = s.memory[c][:0]
+        s.next.known[c] = 0
+        s.next.stable[c] = 0
+        s.next.open[c] = None
+        s.next.begun[c] = None
+        if s.leader == c:
+            s.next.leader = None
+
+    @define
+    def settle(s, c: model.Controller, n: model.Offset, o: model.Offset | None, stable: model.Offset) -> None:
+        require(stable == max(s.stable[c], n if o is None else min(o, n)))
+        s.next.stable[c] = stable
+        s.next.waiting[c] = {p for p in s.waiting[c] if p > stable or s.claim[c] == 0}
+
+
+class LeavesItsActivation(model.Quorum):
+    """In the queue, and all that is behind it."""
+
+    @action("QRM-17", "QRM-19", who="controller")
+    def activate(s, c: model.Controller, o: model.Offset) -> None:
+        require(s.claim[c] > 0, c not in s.active)
+        s.next.active = s.active | {c}
+        if s.open[c] is None:
+            require(o == 0)
+        else:
+            s.put(c, o, model.Kind.ABORT, False)
+            s.next.open[c] = None
+
+
 @pytest.mark.clause("QRM-32")
-@pytest.mark.parametrize("fault", [HearsOfNoLaterLeader, CommitsNotForEver, LeavesTransactionsOpen])
-def test_without_each_fairness_a_write_may_never_be_answered(fault: type[model.Quorum]) -> None:
-    """What the claim of liveness asks of Raft and of the controllers; safety is as it was."""
-    e = explore(load(fault), {"Controller": 2, "L": 2, "E": 2, **model.COMMITTED}, threads=1, deadlock=True)
+@pytest.mark.parametrize(
+    ("fault", "claim"),
+    [
+        (HearsOfNoLaterLeader, "every_write_is_answered"),
+        (CommitsNotForEver, "every_write_is_answered"),
+        (LeavesTransactionsOpen, "every_write_is_answered"),
+        (HearsOfNoCommit, "every_write_is_answered"),
+        (OwesAfterACrash, "every_write_is_answered"),
+        (LeavesItsActivation, "whoever_is_elected_is_activated"),
+    ],
+)
+def test_without_each_fairness_a_write_may_never_be_answered(fault: type[model.Quorum], claim: str) -> None:
+    """What the claims of liveness ask of Raft and of the controllers, with crashes and messages that are lost."""
+    m = load(fault)
+    m = replace(m.claiming(), lemmas={}, witnesses={}, leads_to={n: c for n, c in m.leads_to.items() if n == claim})
+    e = explore(m, {"Controller": 2, "L": 2, "E": 2, **model.COMMITTED}, threads=1, deadlock=True)
     assert e.outcome == "liveness"
     assert e.trace is not None
-    assert e.trace.claim.startswith("every_write_is_answered(")
+    assert e.trace.claim.startswith(f"{claim}(")
 
 
 @pytest.mark.deep
@@ -848,12 +1054,16 @@ def test_spec_does_what_the_model_does() -> None:
     assert r.problem is None, str(r.problem)
 
 
-def test_a_state_beyond_the_models_sizes_stands_for_none() -> None:
-    """A transaction stays open when what it began with was cut off: it may begin behind the end of the log."""
-    how, sizes = REFINEMENTS[0], REFINEMENTS[0].sizes
-    state = how.first(machine)
-    assert how.to_model(replace(state, begun=sizes["L"])) is not None
-    assert how.to_model(replace(state, begun=sizes["L"] + 1)) is None
+def test_a_state_that_the_model_cannot_have_is_none_of_its_states() -> None:
+    """A transaction that was given up stays open where it began, though the log is cut off before that (QRM-22)."""
+    both = active()
+    for value in range(SIZES["L"]):
+        both.set(put(value))
+    both.set(BEGIN)
+    both.lose(epoch=2)
+    both.replicate(epoch=2, batches=[])
+    assert both.state.end < SIZES["L"] < both.state.begun
+    assert REFINEMENTS[0].to_model(both.state) is None
 
 
 # ---- the recording

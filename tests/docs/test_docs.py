@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from types import ModuleType
 
@@ -154,7 +155,10 @@ def test_every_class_that_is_judged_has_its_campaign_once(generate: ModuleType) 
         typed = [page for page, text in texts.items() if f"{campaign['calls']:,}" in text]
         assert typed == [], f"{name}: <!-- generated:campaigns {name} --> says it"
         assert set(campaign["deviations"]) <= {d.id for d in subsystems()[name].spec.machine.deviations}
-        assert f"{campaign['calls']:,}" in generate.campaigns(name)
+        assert type(campaign["date"]) is date, f"{name}: the day on which its campaign ended, date = YYYY-MM-DD"
+        assert re.fullmatch(r"[0-9a-f]{8,40}", campaign["commit"]), f"{name}: the commit that judged"
+        for said in (str(campaign["date"]), campaign["commit"], f"{campaign['calls']:,}"):
+            assert said in generate.campaigns(name)
         assert f"{campaign['calls']:,}" in generate.campaigns()
 
 
