@@ -19,6 +19,23 @@ SHOWN = (
     *("before_its_activation_it_has_what_is_committed", "who_waits_waits_for_a_record_of_its_own"),
     *("who_claims_an_epoch_has_all_its_records", "one_writer_an_epoch", "epochs_are_those_of_elections"),
 )
+APPLIED = (
+    *("before_its_activation_it_has_what_is_committed", "committed_is_in_the_log"),
+    *("epochs_are_those_of_elections", "logs_are_formed"),
+)
+BEGINS_WITH = {
+    "users": SHOWN,
+    "users after claim_leadership": ("the_active_controller_has_all_there_is",),
+    "before_its_activation_it_has_what_is_committed after renounce": ("same_log_same_state",),
+    "whatever_is_committed_can_be_applied after replay": (*APPLIED, "stable_ends_where_a_transaction_begins"),
+    "a_standby_has_what_is_committed_alone": ("same_log_same_state",),
+    "open_is_what_memory_says": ("same_log_same_state", "stable_ends_where_a_transaction_begins"),
+    "open_is_what_memory_says after replay": (
+        *("a_standby_has_what_is_committed_alone", "committed_is_in_the_log", "logs_are_formed", "same_log_same_state"),
+    ),
+    "same_log_same_state": ("same_log_same_state",),
+    "stable_ends_where_a_transaction_begins after replay": APPLIED,
+}
 
 PROOFS = [
     Proof(Member, explored_at={"L": 6}),
@@ -27,6 +44,6 @@ PROOFS = [
         Quorum,
         fixed=COMMITTED,
         explored_at={"Controller": 2, "L": 3, "E": 2},
-        begins_with={"users": SHOWN},
+        begins_with=BEGINS_WITH,
     ),
 ]

@@ -27,6 +27,15 @@ AGREE = {
     "epochs_rise_along_a_log": (*RECORDS, *RISE, "a_leader_sends_its_log"),
     "epochs_rise_along_what_is_sent": (*RECORDS, *RISE, "a_leader_sends_its_log"),
 }
+AGREE |= {
+    "leaders_are_elected after become_leader": ("leaders_are_elected",),
+    "whoever_can_lead_is_the_first after become_candidate": ("leaders_are_elected", "nobody_is_ahead_of_its_epoch"),
+    f"{RECORDS[1]} after become_leader": ("only_leaders_send", RECORDS[0], "whoever_can_lead_is_the_first"),
+    f"{RECORDS[1]} after write": ("a_leader_sends_its_log",),
+    f"{RISE[0]} after append": (*RECORDS[:2], *RISE),
+    "log_matching after append": ("log_matching", *RECORDS[:2]),
+    "log_matching after write": ("a_leader_sends_its_log", RECORDS[0]),
+}
 MATCH = {
     "nobody_else_can_lead": (
         *("nobody_else_can_lead", "leaders_have_a_majority", "nobody_is_ahead_of_its_epoch"),
@@ -71,6 +80,18 @@ COMPLETE = {
     ),
 }
 
+ONCE = {
+    f"{LED} after append": ("only_leaders_send", RECORDS[1]),
+    f"{LOG} after append": (LOG, SENT, *RECORDS[:2]),
+    f"{RECORDS[0]} after append": RECORDS[:2],
+    f"{PIECE} after append": (PIECE_SENT, *RECORDS[:2]),
+    f"{PIECE} after become_leader": (*ALONE, RECORDS[0], "only_leaders_send"),
+    f"{RISE[1]} after become_leader": (RISE[0], RECORDS[0]),
+    "leaders_have_what_is_committed_or_it_is_lost after become_leader": ("a_majority_has_what_is_committed", VOTED),
+    f"{HAD} after truncate": (HAD, SENT, ENDS, RECORDS[0], *RISE),
+}
+"""Steps that are hard to prove among all that such a claim rests on, and easy among what they themselves need."""
+
 COMPLETENESS = load(Completeness).claiming()
 OTHERWISE = ("leaders_are_elected", "whoever_can_lead_is_the_first")
 """Lemmas of the proof before that are said in another way here: with both the proofs take twice as long."""
@@ -103,6 +124,6 @@ PROOFS = [
         replace(COMPLETENESS, lemmas={n: c for n, c in COMPLETENESS.lemmas.items() if n not in OTHERWISE}),
         timeout_s=30,
         explored_at=AT,
-        begins_with=MATCH | COMPLETE,
+        begins_with=MATCH | COMPLETE | ONCE,
     ),
 ]

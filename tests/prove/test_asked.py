@@ -75,6 +75,14 @@ def test_a_proof_is_looked_for_among_some_claims_first() -> None:
         prove(m, begins_with={"small": ("smallest",)})
 
 
+def test_one_obligation_has_a_beginning_of_its_own() -> None:
+    m = load(RestsFar)
+    for others in (("small",), ("counted",)):
+        assert prove(m, begins_with={"small after up": others}).unproved == ("smaller",)
+    with pytest.raises(UserError, match="unknown action of RestsFar"):
+        prove(m, begins_with={"small after nothing": ("small",)})
+
+
 class Unbounded(Model):
     """How high it counts is not limited."""
 

@@ -14,7 +14,7 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import Claim, LoadedModel, Trace
 from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
-from kafkaspec.prove.obligations import Goal, Kind, Setting, settings
+from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
 from kafkaspec.prove.reachable import Reachability, reachability
 from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question, Reply, SharedSolver
 from kafkaspec.prove.values import named
@@ -23,8 +23,11 @@ Verdict = Literal["proved", "refuted", "unknown"]
 
 SMALL = 64
 """The greatest size at which a state is looked for because Z3 names it."""
-BEGIN_S = 0.2
-"""The share of each attempt among the claims that a proof is said to begin with."""
+BEGIN_S = (0.12, 0.3)
+"""The share of each attempt among the claims that a proof is said to begin with: whether one finds it is luck, so that
+six short ones come before a longer one."""
+AFTER = " after "
+"""Between a claim and an action, where it is said with what the proof of one obligation begins."""
 LEVELS = ((2,), (3,), (4, 1))
 """Sizes at which a counterexample is looked for before each round of attempts to prove: what is quickly proved or
 refuted never costs the whole budget, and where there is none, the claims that exclude it are those to begin with. Later
@@ -149,12 +152,17 @@ def prove(
     obligation, in seconds of a quiet core: attempts to prove all its parts, and the search for a counterexample,
     together; how many states are explored to tell whether one is reachable follows from it too. The first obligation
     for which `until` is true is the last that is asked. The proofs of a claim in `begins_with` are looked for among
-    those claims first, of all that may be assumed: they are found sooner, or else as any other. Raises UserError for a
-    text that has no symbolic reading, and for a name in `begins_with` that no claim has."""
-    for claim, others in (begins_with or {}).items():
+    those claims first, of all that may be assumed: they are found sooner, or else as any other. "claim after action"
+    stands there for one obligation alone, before what is said of the claim. Raises UserError for a text that has no
+    symbolic reading, and for a name in `begins_with` that no claim or action has."""
+    for key, others in (begins_with or {}).items():
+        claim, _, action = key.partition(AFTER)
         for name in (claim, *others):
             if name not in _claims(model):
                 raise unknown(f"claim of {model.name}", name, _claims(model))
+        actions = [START, *[a.name for a in model.actions]]
+        if action and action not in actions:
+            raise unknown(f"action of {model.name}", action, actions)
     run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until, begins_with or {})
     if claims:
         return run.what_holds_up(asked_for(model, claims))
@@ -263,7 +271,8 @@ class _Run:
         began = time.perf_counter()
         budget = Budget(self.timeout_s)
         cti = None
-        needed = self.begins_with.get(g.claim) or self.habits.get(g.claim, frozenset())
+        begun = self.begins_with.get(f"{g.claim}{AFTER}{g.action}") or self.begins_with.get(g.claim)
+        needed = begun or self.habits.get(g.claim, frozenset())
         if g.shows is not None:
             g.parts += ways.parts(s, g.shows, budget, needed)
         assumed = s.assumptions()
@@ -271,10 +280,9 @@ class _Run:
         for q in questions:
             if needed:
                 q.needs(needed)
-        soon = [] if needed else [q for q in questions if s.shared.proves(q, budget)]
-        still_open = [q for q in questions if q not in soon]
-        if g.claim in self.begins_with:
-            still_open = [q for q in still_open if q.round(budget, BEGIN_S, among="needed") != "unsat"]
+        still_open = [q for q in questions if not s.shared.proves(q, budget)]
+        for share_s in BEGIN_S if begun else ():
+            still_open = [q for q in still_open if q.round(budget, share_s, among="needed") != "unsat"]
         still_open = [q for q in still_open if q.round(budget, FIRST_S, quick=True) != "unsat"]
         for share_s, levels in _turns(budget):
             if not still_open:

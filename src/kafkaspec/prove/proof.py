@@ -43,7 +43,8 @@ class Proof:
     fixed: Mapping[str, int | bool] = field(default_factory=dict)
     note: str = ""
     begins_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By a claim whose proofs are hard to find: the claims among which they are looked for first."""
+    """By a claim whose proofs are hard to find, or by "claim after action": the claims among which they are looked for
+    first."""
 
     @property
     def loaded(self) -> LoadedModel:

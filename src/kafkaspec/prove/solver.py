@@ -27,9 +27,9 @@ MOST = 2**32 - 1
 LEAST_S = 0.0005
 """What every query costs at least, so that a budget ends."""
 
-SHARED_S, SHARED = 0.01, {"smt.mbqi": False}
-"""The share and the options of the first attempt at a goal, by a solver that has the assumptions already. It gives up
-soon where there is no proof."""
+SHARED_S, SHARED = 0.03, {"smt.mbqi": False}
+"""The share and the options of the first attempt at a goal, by a solver that has the assumptions already: they are read
+within the share of the first goal."""
 NAMED = "assumed: "
 """Before the names of assumptions, so that they are no names of a model."""
 

@@ -25,27 +25,29 @@ MOST_CONDITIONS = 5
 """Cases are told apart by at most this many conditions of an action's text."""
 MOST_CHOICES = 16
 """A disjunct is tried with at most this many choices of its parameters."""
-SOON_S = 0.02
-"""The first attempt at a part: one that gives up soon where there is no proof."""
+SOON_S, SOONER_S = 0.02, 0.01
+"""The first attempt at a part, and those before a longer one: they give up soon where there is no proof."""
 Asking = Callable[[SharedSolver, Question, Budget], bool]
 ROUNDS: tuple[Asking, ...] = (
     lambda shared, q, budget: shared.proves(q, budget, SOON_S),
-    lambda shared, q, budget: shared.proves(q, budget) or q.round(budget, FIRST_S, quick=True) == "unsat",
-    lambda shared, q, budget: shared.proves(q, budget) or q.round(budget, FIRST_S) == "unsat",
+    lambda shared, q, budget: shared.proves(q, budget, SOONER_S) or q.round(budget, FIRST_S, quick=True) == "unsat",
+    lambda shared, q, budget: shared.proves(q, budget, SOONER_S) or q.round(budget, FIRST_S) == "unsat",
 )
 """Whether a part follows, with more patience from round to round."""
 
 
 def parts(s: Setting, r: Refinement, budget: Budget, needed: Set[str] = frozenset()) -> list[Part]:
     """What is to be shown so that an action refines: the parts of a way, or of one in each case, if it was seen that
-    they follow; or the whole. They are looked for among the claims that are `needed` first, if any are named."""
+    they follow; or the whole. If claims are `needed`, the whole is looked for among them first, and then the ways."""
     found = None
     ways, conditions = list(_ways(r, s.action)), _conditions(r, s.action)
 
     def among(shared: SharedSolver, q: Question, budget: Budget) -> bool:
         q.needs(needed)
-        return shared.proves(q, budget) or q.round(budget, FIRST_S, quick=True, among="needed") == "unsat"
+        return shared.proves(q, budget, SOONER_S) or q.round(budget, FIRST_S, quick=True, among="needed") == "unsat"
 
+    if needed:
+        found = _shown(s, r.steps(), (), budget, among)
     for follows in (among, *ROUNDS) if needed else ROUNDS:
         found = found or _cases(s, ways, conditions, (), budget, follows)
     return [part_of(s, e) for e in conjuncts(r.steps())] if found is None else found
