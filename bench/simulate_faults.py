@@ -1,13 +1,20 @@
 """How many seeds each planted fault of the simulated clusters takes, by schedule: `python -m bench.simulate_faults 20`.
 
 Prints a line of JSON for each fault and schedule: `fault`, `schedule`, `seeds` (run until one finds it, that one
-included; null if none of the first N does), `steps` (made in them). Nothing in it depends on the machine.
+included; null if none of the first N does), `steps` (made in them), `seconds` (of CPU, for them). Nothing but the
+seconds depends on the machine.
+
+    python -m bench.simulate_faults 20 > lines; python -m bench.simulate_faults 20 --table lines    the lines as a table
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from kafkaspec.simulate import RandomChoices, run
 from kafkaspec.simulate.choices import Schedule
@@ -38,16 +45,28 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-def found(fault: Fault, schedule: Schedule, most: int) -> dict[str, object]:
+def found(fault: Fault, schedule: Schedule, most: int) -> dict[str, Any]:
     """By the first seed that breaks any rule."""
-    steps = 0
-    out = {"fault": fault.scenario.name, "schedule": schedule}
+    steps, began = 0, time.process_time()
+    out: dict[str, Any] = {"fault": fault.scenario.name, "schedule": schedule, "seeds": None}
     for seed in range(most):
         r = run(fault.scenario, RandomChoices(fault.scenario, seed, schedule))
         steps += len(r.steps)
         if r.violation is not None:
-            return {**out, "seeds": seed + 1, "steps": steps}
-    return {**out, "seeds": None, "steps": steps}
+            out["seeds"] = seed + 1
+            break
+    return {**out, "steps": steps, "seconds": round(time.process_time() - began, 3)}
+
+
+def table(lines: Iterable[dict[str, Any]], most: int) -> str:
+    """A row a fault: of each schedule the seeds, the steps, and the seconds."""
+    rows: dict[str, dict[str, str]] = {}
+    for x in lines:
+        seeds = f"none of {most}" if x["seeds"] is None else x["seeds"]
+        rows.setdefault(x["fault"], {})[x["schedule"]] = f"{seeds} ({x['steps']:,}; {x['seconds']:.2f} s)"
+    cells = [[f"`{fault}`", *(of[s] for s in SCHEDULES)] for fault, of in rows.items()]
+    head = [["fault", *SCHEDULES], ["---"] * (1 + len(SCHEDULES))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [*head, *cells])
 
 
 def main() -> None:
@@ -55,8 +74,15 @@ def main() -> None:
     p = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     p.add_argument("most", type=int, metavar="N", help="seeds at most, for each fault and schedule")
     p.add_argument("faults", nargs="*", help="names of scenarios; all, if none is given")
+    p.add_argument("--table", type=Path, metavar="FILE", help="make a table of these lines, and run nothing")
     o = p.parse_args()
-    for name in o.faults or FAULTS:
+    if o.table is not None:
+        print(table(map(json.loads, o.table.read_text("utf-8").splitlines()), o.most))
+        return
+    names = o.faults or [*FAULTS]
+    for schedule in SCHEDULES:  # what the first run alone takes is no fault's
+        found(FAULTS[names[0]], schedule, 1)
+    for name in names:
         for schedule in SCHEDULES:
             print(json.dumps(found(FAULTS[name], schedule, o.most)), flush=True)
 

@@ -325,6 +325,5 @@ def batch_read(h: Header) -> shown.BatchRead:
     return shown.BatchRead(
         h.base_offset, h.last_offset, h.size, h.max_timestamp, h.leader_epoch,
         h.producer_id if known else None, h.producer_epoch if known else None, h.base_sequence if known else None,
-        True if h.attributes & TRANSACTIONAL else None, True if h.attributes & CONTROL else None,
-        True if h.attributes & LOG_APPEND_TIME else None,
+        bool(h.attributes & TRANSACTIONAL), bool(h.attributes & CONTROL), bool(h.attributes & LOG_APPEND_TIME),
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, low_watermark_of
@@ -60,6 +60,9 @@ def _records(state: Manager) -> Sequence[PartitionRecord]:
     bypassed = [_led_on(state, h) for h in _fetched_while_deleting(state)]
     if bypassed and not _one_in(state, 4):
         return bypassed
+    left = [record for w in state.waiting if isinstance(w, Fetch) for record in _left_behind(state, w)]
+    if left and _one_in(state, 3):
+        return left
     return [record for topic in _hosted_topics(state) for record in _of_topic(state, topic)]
 
 
@@ -87,6 +90,21 @@ def _led_on(state: Manager, hosted: HostedPartition) -> PartitionRecord:
     return PartitionRecord(hosted.topic, hosted.topic_id, LOCAL, *epochs, image.replicas, p.isr, hosted.directory)
 
 
+def _left_behind(state: Manager, fetch: Fetch) -> Iterator[PartitionRecord]:
+    """The follower that waits is no replica any more, in the same leader epoch; or, where its fetch names no epoch and
+    so is not refused for that, another broker leads. [RMG-13, RMG-12]"""
+    for topic in fetch.topics:
+        image, hosted = state.image(topic), state.host(topic)
+        if image is None or hosted is None or not leads(hosted) or fetch.replica not in image.replicas:
+            continue
+        epochs = (image.leader_epoch, max(hosted.replica.partition_epoch, image.partition_epoch) + 1)
+        rest = tuple(id for id in image.replicas if id != fetch.replica)
+        yield PartitionRecord(topic, image.topic_id, LOCAL, *epochs, rest, (LOCAL,), hosted.directory)
+        if 2 in image.replicas and any(p.topic == topic and p.current_leader_epoch is None for p in fetch.partitions):
+            later = (epochs[0] + 1, epochs[1])
+            yield PartitionRecord(topic, image.topic_id, 2, *later, image.replicas, (2,), hosted.directory)
+
+
 def _overlooked(state: Manager) -> Sequence[HostedPartition]:
     """Of these the partitions where a fetch would be answered if anybody looked."""
     there = _fetched_while_deleting(state)
@@ -107,6 +125,7 @@ def _of_topic(state: Manager, topic: str) -> Sequence[PartitionRecord]:
             first._replace(isr=(1,)),
             first._replace(leader=2),
             first._replace(partition_epoch=3, leader_epoch=2, directory=live[-1]),
+            first._replace(replicas=(0, 1, 2)),
         ]
     if not _one_in(state, 3):
         return []
@@ -182,6 +201,7 @@ def _near(hosted: HostedPartition) -> Sequence[ToFetch]:
         at_end._replace(offset=log.log_start, log_start=0),
         at_end._replace(last_fetched_epoch=last, topic_id=0),
         at_end._replace(log_start=max(0, log.log_start - 1)),
+        *([at_end._replace(current_leader_epoch=None)] if p.follower(0) is not None else []),
     ]
 
 
@@ -194,7 +214,8 @@ def _same_again(hosted: HostedPartition) -> ToFetch:
 
 def _readers(state: Manager) -> Sequence[int]:
     behind = [id for h in _overlooked(state) for id in _behind(state, h)]
-    return behind or (2, 2, 2, 3, -1, -1, *((4, 0) if _one_in(state, 9) else ()))
+    first = (0, 0) if any(h.replica.follower(0) is not None for h in state.hosted) else ()
+    return behind or (2, 2, 2, 3, -1, -1, *first, *((4, 0) if _one_in(state, 9) else ()))
 
 
 def _odd(hosted: HostedPartition) -> ToFetch:

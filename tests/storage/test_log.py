@@ -95,6 +95,24 @@ def test_an_altered_recording_is_rejected(step: int, key: str, value: Any, tmp_p
     assert verdict.step == step
 
 
+@pytest.mark.parametrize(
+    "field", ["producerId", "producerEpoch", "baseSequence", "transactional", "control", "logAppendTime"]
+)
+def test_every_field_of_a_batch_that_is_read_is_compared(field: str, tmp_path: Path) -> None:
+    """Also where there is nothing: what is left out would be compared with nothing."""
+    step, path = 27, tmp_path / "unified-log.ndjson"
+    for number, other in ((0, 7 if field[0] in "pb" else True), (2, None), (0, ...), (2, ...)):
+        lines = recording()
+        batch = lines[step]["result"]["batches"][number]
+        assert batch[field] != other
+        batch[field] = other
+        if other is ...:
+            del batch[field]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        verdict = check(machine, path)
+        assert (verdict.verdict, verdict.step) == ("rejected", step), (number, other)
+
+
 # ---- histories
 A: list[KeyValue] = [KeyValue("k", "v")]
 THREE = [KeyValue("a", "1"), KeyValue("b", "2"), KeyValue("c", "3")]
@@ -577,7 +595,7 @@ def test_a_follower_keeps_the_type_that_the_leader_gave() -> None:
         two = [BatchToReplicate(0, 5, tuple(A), log_append_time=True), BatchToReplicate(1, 7, tuple(A))]
         said = h("appendBatchesAsFollower", leader_epoch=0, batches=two)
         assert (said["maxTimestamp"], said["logAppendTime"]) == (7, -1)
-        assert [(b["maxTimestamp"], b.get("logAppendTime")) for b in h.read(0)["batches"]] == [(5, True), (7, None)]
+        assert [(b["maxTimestamp"], b["logAppendTime"]) for b in h.read(0)["batches"]] == [(5, True), (7, False)]
 
 
 @pytest.mark.clause("LOG-48")

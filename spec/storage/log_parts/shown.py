@@ -148,22 +148,22 @@ class OffsetAndEpoch:
     leader_epoch: int
 
 
-@partial
 @dataclass(frozen=True)
 class BatchRead:
-    """A batch that a reader was given. What it has not is left out."""
+    """A batch that a reader was given."""
 
     base_offset: int
     last_offset: int
     size: int
     max_timestamp: Annotated[int, governs("LOG-49")]
     leader_epoch: int
-    producer_id: int | None = None
-    producer_epoch: int | None = None
-    base_sequence: int | None = None
-    transactional: bool | None = None
-    control: bool | None = None
-    log_append_time: Annotated[bool | None, governs("LOG-49")] = None
+    producer_id: int | None
+    producer_epoch: int | None
+    base_sequence: int | None
+    """null, as all three, without a producer"""
+    transactional: bool
+    control: bool
+    log_append_time: Annotated[bool, governs("LOG-49")]
 
 
 def read_of(b: Batch) -> BatchRead:
@@ -171,7 +171,7 @@ def read_of(b: Batch) -> BatchRead:
     return BatchRead(
         b.base_offset, b.last_offset, b.size, b.max_timestamp, b.leader_epoch,
         b.producer_id if known else None, b.producer_epoch if known else None, b.base_sequence if known else None,
-        True if b.kind != "data" else None, True if b.control else None, True if b.log_append_time else None,
+        b.kind != "data", b.control, b.log_append_time,
     )  # fmt: skip
 
 

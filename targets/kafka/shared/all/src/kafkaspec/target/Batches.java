@@ -65,23 +65,13 @@ public final class Batches {
     public static List<Object> shown(Records records) {
         List<Object> batches = new ArrayList<>();
         for (RecordBatch batch : records.batches()) {
-            Map<String, Object> shown = object("baseOffset", batch.baseOffset(), "lastOffset", batch.lastOffset(),
-                "size", batch.sizeInBytes(), "maxTimestamp", batch.maxTimestamp(), "leaderEpoch", batch.partitionLeaderEpoch());
-            if (batch.hasProducerId()) {
-                shown.put("producerId", batch.producerId());
-                shown.put("producerEpoch", batch.producerEpoch());
-                shown.put("baseSequence", batch.baseSequence());
-            }
-            if (batch.isTransactional()) {
-                shown.put("transactional", true);
-            }
-            if (batch.isControlBatch()) {
-                shown.put("control", true);
-            }
-            if (batch.timestampType() == TimestampType.LOG_APPEND_TIME) {
-                shown.put("logAppendTime", true);
-            }
-            batches.add(shown);
+            boolean known = batch.hasProducerId();
+            batches.add(object("baseOffset", batch.baseOffset(), "lastOffset", batch.lastOffset(),
+                "size", batch.sizeInBytes(), "maxTimestamp", batch.maxTimestamp(), "leaderEpoch", batch.partitionLeaderEpoch(),
+                "producerId", known ? batch.producerId() : null, "producerEpoch", known ? batch.producerEpoch() : null,
+                "baseSequence", known ? batch.baseSequence() : null, "transactional", batch.isTransactional(),
+                "control", batch.isControlBatch(),
+                "logAppendTime", batch.timestampType() == TimestampType.LOG_APPEND_TIME));
         }
         return batches;
     }
