@@ -70,6 +70,8 @@ class Layout:
         self.model, self.sizes = model, dict(sizes)
         self.vars = {n: t for n, t in model.vars.items() if ghosts or n not in model.ghosts}
         self._widths: dict[int, int] = {}
+        self._limits: dict[T, tuple[int, int]] = {}
+        self._cells: dict[T, Cells] = {}
         self.place: dict[str, Place] = {}
         room: list[int] = []
         widest_first = sorted(self.vars.items(), key=lambda item: -self.width(item[1]))
@@ -99,8 +101,12 @@ class Layout:
     # ---- numbers of values
     def limits(self, t: T) -> tuple[int, int]:
         """A range's least and greatest value, at these sizes."""
-        lo = static(t.lo, self.sizes)
-        return lo, (max(lo, UNBOUNDED) if t.hi is None else static(t.hi, self.sizes))
+        known = self._limits.get(t)
+        if known is None:
+            lo = static(t.lo, self.sizes)
+            known = lo, (max(lo, UNBOUNDED) if t.hi is None else static(t.hi, self.sizes))
+            self._limits[t] = known
+        return known
 
     def stored(self, t: T) -> tuple[int, int]:
         """The least and greatest number that a field of type t can hold without harm to its neighbours."""
@@ -192,6 +198,12 @@ class Layout:
 
     def cells(self, t: T) -> Cells:
         """How a sequence, or a set of at most N records, lies."""
+        known = self._cells.get(t)
+        if known is None:
+            known = self._cells[t] = self._laid(t)
+        return known
+
+    def _laid(self, t: T) -> Cells:
         if t.kind == "set":
             most, w, plus = max(0, static(t.hi, self.sizes)), self.width(t.item), int(not self.zero_free(t.item))
             if w + plus >= WORD:
