@@ -43,7 +43,7 @@ PROOFS = [
     Proof(
         Quorum,
         fixed=COMMITTED,
-        explored_at={"Controller": 2, "L": 3, "E": 2},
+        explored_at={"Controller": 2, "L": 2, "E": 2},
         begins_with=BEGINS_WITH,
     ),
 ]

@@ -96,7 +96,7 @@ COMPLETENESS = load(Completeness).claiming()
 OTHERWISE = ("leaders_are_elected", "whoever_can_lead_is_the_first")
 """Lemmas of the proof before that are said in another way here: with both the proofs take twice as long."""
 
-FEW, AT = {"Voter": 2, "E": 2, "L": 2}, {"Voter": 3, "E": 2, "L": 2}
+FEW = {"Voter": 2, "E": 2, "L": 2}
 PROOFS = [
     Proof(
         load(Roles).claiming(
@@ -104,7 +104,7 @@ PROOFS = [
             *("a_leader_is_known_as_long_as_the_epoch", "who_knows_a_leader_gives_no_vote"),
             "who_has_its_leader_grants_no_pre_vote",
         ),
-        explored_at={"Voter": 3, "E": 2},
+        explored_at={"Voter": 2, "E": 2},
     ),
     Proof(
         load(Votes).claiming(
@@ -123,7 +123,7 @@ PROOFS = [
     Proof(
         replace(COMPLETENESS, lemmas={n: c for n, c in COMPLETENESS.lemmas.items() if n not in OTHERWISE}),
         timeout_s=30,
-        explored_at=AT,
+        explored_at=FEW,
         begins_with=MATCH | COMPLETE | ONCE,
     ),
 ]
