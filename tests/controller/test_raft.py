@@ -441,6 +441,14 @@ def test_it_starts_again() -> None:
     assert (only.is_, only.end, only.high) == (("leader", 2, 0, None), 4, 4)
 
 
+def test_who_stood_and_is_no_voter_any_more_follows_its_leader() -> None:
+    one = stands()
+    one.follow(1, 2)
+    one.fetched(Record(1, voters=(1, 2)), high=1)
+    one("restart")
+    assert one.is_ == ("follower", 1, 2, 0)
+
+
 # ---- the log
 
 

@@ -149,15 +149,11 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
     "raft": {
         "Log.truncate: self.history[-1][0] > max(end, self.start)": "no history cuts a log just before a change of the "
         "voters; a test of RFT-29 does",
-        "Log.drop: self.history[1][0] <= at.offset": "no history has a snapshot that ends just before a change of the "
-        "voters; a test of RFT-29 does",
-        "Replica.fetch: offset >= 0": "no fetch from 0 has an epoch that the log lacks; a test of RFT-15 does",
         "Replica.clean: "
         "self.log.start <= latest.offset <= self.committed": "a log that begins there has nothing before it",
         "Log.end_of: "
         "epoch >= self.last_epoch": "a snapshot that ends where the log ends has the epoch of the log's last record",
         "Replica.give: self.given <= self.high (2)": "the log does not begin behind what is committed",
-        "Replica.lead: self.log.voters_offset <= 0": "nobody with such a log is elected; a test of RFT-9 does it",
         "Replica.raise_high: self.log.voters_offset <= high": "no history commits just what is before the "
         "removal; a test of RFT-33 does",
         "Log.is_whole: 0 < at < len(self.entries)": "a log begins with the first record of a batch",
