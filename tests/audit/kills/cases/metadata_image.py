@@ -349,6 +349,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "a leader that is not in sync": then(changed(isr=[2])),
     "a leader that is not in sync, by a partition's record": then(partition(1, isr=[2])),
     "in sync and eligible": then(changed(eligibleLeaderReplicas=[2, 9])),
+    "replicas that are named twice": then(changed(replicas=[1, 2, 2, 9, 9])),
     "in sync, and no replica, at 25": lambda: log(
         level(25), broker(1, 1, 3), topic(), partition(isr=[1, 9])
     ),
