@@ -9,7 +9,7 @@ from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping
 from kafkaspec.models.storage import high_watermark as model
 from kafkaspec.spec.storage.high_watermark import machine
-from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, Partition, is_eligible, maximal_isr
+from kafkaspec.spec.storage.high_watermark_parts.replicas import LOCAL, Partition, maximal_isr
 
 OTHERS = (2, 3, 4)
 EPOCH: Final = 12
@@ -55,16 +55,7 @@ def _brokers(state: Partition) -> Sequence[int]:
     missing = [id for id in OTHERS[:2] if state.broker(id) is None]
     if missing:
         return _unless_moved(state, missing)
-    if not _one_in(state, 4):
-        return []
-    return [_focus(state), *OTHERS, *([FAR] * 2 if _may_join(state) or _one_in(state, 3) else [])]
-
-
-def _may_join(state: Partition) -> bool:
-    """Whether the follower whose id ends as that of the far broker may be taken in by its next fetch: of that broker
-    nothing is shown but by what becomes of a follower."""
-    follower = state.follower(2)
-    return follower is not None and 2 not in state.isr and state.pending is None and is_eligible(state, follower)
+    return [_focus(state), *OTHERS, *([FAR] if _one_in(state, 3) else [])] if _one_in(state, 4) else []
 
 
 def _new_epochs(state: Partition) -> Sequence[int]:
@@ -111,8 +102,8 @@ def _awaited(state: Partition) -> Awaited:
     """Whom a move waits for; mostly the others are silent meanwhile, so that it comes to its end, and so that the high
     watermark falls that a follower's future replica has copied. "": everybody may be heard."""
     future = state.future
-    if state.log.log_end >= 2**31:  # such an offset is seldom, and asked for
-        return "a leader" if not state.is_leader and state.leader is not None and _one_in(state, 2) else ""
+    if state.log.log_end >= 2**31:
+        return ""  # such an offset is seldom, and asked for
     if state.is_leader:
         moves = future is not None and future.reassignment != "NONE" and not _one_in(state, 4)
         return "the controller" if moves else ""
@@ -175,7 +166,6 @@ def _offsets(state: Partition) -> Sequence[int]:
     log = state.log
     started = [] if state.epoch_start is None else [state.epoch_start, max(0, state.epoch_start - 1)]
     last = [f.log_end for f in state.followers if f.log_end >= 0]
-    last += [f.last_fetch_leader_end for f in state.followers if f.last_fetch_ms > f.last_caught_up_ms]
     near = [log.high_watermark, max(0, log.high_watermark - 1), min(log.high_watermark + 1, log.log_end)]
     ends = [e.start_offset for e in log.epochs[-2:]]
     far = [log.log_start, max(0, log.log_start - 1), log.log_end + 1] if _one_in(state, 3) else []
@@ -187,14 +177,6 @@ def _deletions(state: Partition) -> Sequence[int]:
     if not (_led(state) and _one_in(state, 3 if state.future is None else 1)):
         return []
     return [log.log_start + 1, log.log_start + 1, -1, log.high_watermark, log.high_watermark + 1, log.log_start, -2, 0]
-
-
-def _readers(state: Partition) -> Sequence[int]:
-    """One whose id ends in 16 bits as that of a follower among them."""
-    if not _led(state):
-        return []
-    far = [FAR] if state.follower(2) is not None and _one_in(state, 9) else []
-    return [*[_focus(state)] * 4, 2, 3, *([4] if state.follower(4) else []), *far]
 
 
 def _followers_starts(state: Partition) -> Sequence[int]:
@@ -304,7 +286,7 @@ machine.candidates |= {
     "required_acks": lambda state: (-1, -1, 1, 0),
     "directory": _directories,
     "required_offset": _required,
-    "replica": _readers,
+    "replica": lambda state: [_focus(state)] * 4 + [2, 3, *([4] if state.follower(4) else [])] if _led(state) else [],
     "broker_epoch": _broker_epochs,
     "current_leader_epoch": lambda state: _unless_moved(state, _named_epochs(state)),
     "fetchRecords:current_leader_epoch": _named_epochs,
@@ -315,7 +297,7 @@ machine.candidates |= {
     "processPartitionData:log_start": lambda state: [
         state.log.log_start,
         state.log.log_start,
-        *[min(state.log.log_start + 1, state.log.log_end)] * (6 if state.log.log_end >= 2**31 else 1),
+        min(state.log.log_start + 1, state.log.log_end),
         0,
         state.log.high_watermark,
     ],

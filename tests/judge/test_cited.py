@@ -13,7 +13,7 @@ from kafkaspec.contract.subsystem import find, subsystems
 from kafkaspec.mutants.blame import Citation, asked, cited
 
 MEASURED = Path(__file__).parents[2] / "docs" / "measured" / "blame.json"
-CITED, FIRST = 0.93, 0.73
+CITED, FIRST = 0.92, 0.73
 """The least share of the mutants of which a clause is cited, and is the headline. The rules of the log and of the last
 stable offset are seen in the same few answers: of their mutants two thirds have theirs as the headline, of the others
 78 %. So are those of a split in the same few files: of the log loader's mutants eight of 40 cite other rules.

@@ -192,7 +192,7 @@ def test_what_a_child_raises_is_on_its_stderr() -> None:
 
 
 LOST = [
-    ("high_watermark", 2_000, "rising future"),
+    ("high_watermark", 500, "rising future"),
     ("replica_manager", 100, "one internal topic"),
     pytest.param("high_watermark", LIMIT, "accepted stays, low without accepted", marks=pytest.mark.deep),
     pytest.param("replica_manager", LIMIT, "eight at a topic, deletions here", marks=pytest.mark.deep),

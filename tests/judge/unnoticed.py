@@ -51,6 +51,10 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "Partition.maybe_increment_high_watermark: "
         "follower.log_end <= new": "where both are equal, so is the smallest of them",
         "Partition.low_watermark: follower.log_start <= low": "where both are equal, so is the smallest of them",
+        "FollowerState.fetched: offset > self.last_fetch_leader_end": "no history's follower fetches late from "
+        "just where the leader's log ended; a test of HWM-7 does",
+        "updateBroker: id of 16 bits": "no history has a broker with such an id before its follower joins; a test does",
+        "fetchRecords: replica of 16 bits": "no history has a fetch of such a broker that is known; a test does",
     },
     "last_stable": {
         "TransactionalLog.roll: self.high_watermark > self.end": "one at the end was looked up when it came there",

@@ -464,6 +464,20 @@ def of_two_epochs() -> Broker:
 
 
 @pytest.mark.clause("HWM-12")
+def test_a_broker_whose_id_ends_as_that_of_a_follower_is_another_one() -> None:
+    """In 16 bits both are 2."""
+    far = 2**16 + 2
+    b = Broker()
+    b.broker(2)
+    b.broker(far, 99)
+    b.lead([1], replicas=(1, 2))
+    b.append()
+    b.fetch(far, 1, broker=EPOCHS[2])
+    assert b.state.pending is None
+    b.fetch(2, 1)
+    assert b.state.pending is not None
+
+
 def test_logs_that_diverge_are_told_where() -> None:
     """KIP-320: and the fetch does not count."""
     b = of_two_epochs()
