@@ -26,8 +26,6 @@ SMALL = 64
 BEGIN_S = (0.12, 0.3)
 """The share of each attempt among the claims that a proof is said to begin with: whether one finds it is luck, so that
 six short ones come before a longer one."""
-MOST_IN_VAIN = 5
-"""So many more attempts by the shared solver may fail than find a proof, of those that are said to begin elsewhere."""
 AFTER = " after "
 """Between a claim and an action, where it is said with what the proof of one obligation begins."""
 LEVELS = ((2,), (3,), (4, 1))
@@ -211,9 +209,6 @@ class _Run:
         self.used: set[str] | None = None
         """The claims that the proofs used, where that is wanted."""
         self.begins_with = {claim: frozenset(others) for claim, others in begins_with.items()}
-        self.in_vain = 0
-        """How many more attempts by the shared solver failed than found a proof, of those that are said to begin
-        elsewhere."""
         self.stopped = False
 
     def what_holds_up(self, claims: Sequence[str]) -> ProofResult:
@@ -271,16 +266,6 @@ class _Run:
                     return
             s.shared = SharedSolver()  # what was read is not wanted any more
 
-    def _soon(self, s: Setting, q: Question, budget: Budget, begins_elsewhere: bool) -> bool:
-        """Whether the solver finds a proof that has the assumptions already. Where a proof is said to begin elsewhere
-        that is seldom so in some models, and it is not asked any more."""
-        if begins_elsewhere and self.in_vain >= MOST_IN_VAIN:
-            return False
-        found = s.shared.proves(q, budget)
-        if begins_elsewhere:
-            self.in_vain = max(0, self.in_vain + (-1 if found else 1))
-        return found
-
     def settle(self, s: Setting, g: Goal) -> Obligation:
         """One obligation, within its time limit."""
         began = time.perf_counter()
@@ -295,7 +280,7 @@ class _Run:
         for q in questions:
             if needed:
                 q.needs(needed)
-        still_open = [q for q in questions if not self._soon(s, q, budget, bool(begun))]
+        still_open = [q for q in questions if not s.shared.proves(q, budget)]
         for share_s in BEGIN_S if begun else ():
             still_open = [q for q in still_open if q.round(budget, share_s, among="needed") != "unsat"]
         still_open = [q for q in still_open if q.round(budget, FIRST_S, quick=True) != "unsat"]
