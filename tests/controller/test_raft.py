@@ -967,6 +967,7 @@ def test_without_a_rule_leaders_may_lack_what_is_committed(faulty: LoadedModel, 
     found = prove(
         with_action_of(faulty, action),
         only=lambda a, c: (a, c) == (action, claim),
+        timeout_s=COMPLETENESS.timeout_s,
         begins_with=COMPLETENESS.begins_with,
     )
     assert [o.verdict for o in found.obligations] == ["refuted"]
