@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,10 @@ from kafkaspec.errors import UserError, unknown
 from kafkaspec.language import Claim, LoadedModel, Trace
 from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
-from kafkaspec.prove.obligations import START, Goal, Kind, Setting, settings
+from kafkaspec.prove.obligations import START, Goal, Kind, Part, Setting, settings
+from kafkaspec.prove.outline import Outline, Outlines, Step
 from kafkaspec.prove.reachable import Reachability, reachability
-from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question, Reply, SharedSolver
+from kafkaspec.prove.solver import FIRST_S, LARGEST, MOST_COST_S, NUMBERS, PORTFOLIO, Budget, Question, Reply, SharedSolver
 from kafkaspec.prove.values import named
 
 Verdict = Literal["proved", "refuted", "unknown"]
@@ -26,6 +28,12 @@ SMALL = 64
 BEGIN_S = (0.12, 0.3)
 """The share of each attempt among the claims that a proof is said to begin with: whether one finds it is luck, so that
 six short ones come before a longer one."""
+AGAIN_S = 0.3
+"""The share of an attempt that an outline tells. The first that finds no proof is the obligation's last of its kind."""
+MOST_TRIED, TRIED_AGAIN = 4, 3
+"""How many of the attempts that find a proof soonest are tried again, and how often: what one costs is luck in part."""
+EASY_S = 0.01
+"""What the proof of a part costs at most that needs no outline."""
 AFTER = " after "
 """Between a claim and an action, where it is said with what the proof of one obligation begins."""
 LEVELS = ((2,), (3,), (4, 1))
@@ -143,6 +151,8 @@ def prove(
     progress: Progress | None = None,
     until: Callable[[Obligation], bool] | None = None,
     begins_with: Mapping[str, Sequence[str]] | None = None,
+    outlines: Outlines | None = None,
+    learnt: dict[tuple[str, str], Outline] | None = None,
 ) -> ProofResult:
     """Ask every obligation; or those of some `claims`, then those of what their proofs assume, until nothing is assumed
     that is not proved; or those for which `only(action, claim)` is true (the start is the action "(start)"), which is
@@ -153,8 +163,9 @@ def prove(
     together; how many states are explored to tell whether one is reachable follows from it too. The first obligation
     for which `until` is true is the last that is asked. The proofs of a claim in `begins_with` are looked for among
     those claims first, of all that may be assumed: they are found sooner, or else as any other. "claim after action"
-    stands there for one obligation alone, before what is said of the claim. Raises UserError for a text that has no
-    symbolic reading, and for a name in `begins_with` that no claim or action has."""
+    stands there for one obligation alone, before what is said of the claim. An obligation with an outline is asked as
+    that says, and then as any other; the outlines of those that are proved are put into `learnt`. Raises UserError for
+    a text that has no symbolic reading, and for a name in `begins_with` that no claim or action has."""
     for key, others in (begins_with or {}).items():
         claim, _, action = key.partition(AFTER)
         for name in (claim, *others):
@@ -163,7 +174,7 @@ def prove(
         actions = [START, *[a.name for a in model.actions]]
         if action and action not in actions:
             raise unknown(f"action of {model.name}", action, actions)
-    run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until, begins_with or {})
+    run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until, begins_with or {}, outlines or {}, learnt)
     if claims:
         return run.what_holds_up(asked_for(model, claims))
     run.ask(only or (lambda action, claim: True))
@@ -198,7 +209,10 @@ class _Run:
         progress: Progress | None,
         until: Callable[[Obligation], bool] | None,
         begins_with: Mapping[str, Sequence[str]],
+        outlines: Outlines,
+        learnt: dict[tuple[str, str], Outline] | None,
     ) -> None:
+        self.outlines, self.learnt = outlines, learnt
         self.model, self.given, self.timeout_s, self.progress, self.until = model, given, timeout_s, progress, until
         self.began = time.perf_counter()
         self.found: list[Obligation] = []
@@ -271,12 +285,43 @@ class _Run:
         began = time.perf_counter()
         budget = Budget(self.timeout_s)
         cti = None
+        known = self.outlines.get((g.claim, g.action))
+        questions = None if known is None else _as_before(s, g, known, budget)
+        if questions is None:
+            questions, cti, known = self._search(s, g, budget)
+        still_open = any(q.won is None for q in questions)
+        verdict: Verdict = "proved" if not still_open else "refuted" if cti is not None else "unknown"
+        if self.learnt is not None and verdict == "proved" and known is not None:
+            self.learnt[g.claim, g.action] = Outline(tuple(_steps(questions, known.steps, self.timeout_s)), known.tree)
+        if verdict == "proved" and self.used is not None and s.before.now:
+            for q in questions:
+                self.used |= {n.partition("#")[0] for n in q.used(self.timeout_s)}
+        trace, found = None, Reachability("")
+        if cti is not None:
+            trace, found = cti.trace(self.model, g), reachability(self.model, g, cti, self.timeout_s)
+        return Obligation(
+            g.action,
+            g.claim,
+            g.kind,
+            g.clauses,
+            verdict,
+            max(1, len(questions)),
+            time.perf_counter() - began,
+            trace,
+            found.text,
+            found.way,
+        )
+
+    def _search(self, s: Setting, g: Goal, budget: Budget) -> tuple[list[Question], Counterexample | None, Outline]:
+        """Ask the parts of an obligation, with more patience from turn to turn, until each of them is proved, or a
+        counterexample is found, or nothing is left of the budget. With them, the way that was taken."""
         begun = self.begins_with.get(f"{g.claim}{AFTER}{g.action}") or self.begins_with.get(g.claim)
         needed = begun or self.habits.get(g.claim, frozenset())
+        parts, tree = g.parts, None
         if g.shows is not None:
-            g.parts += ways.parts(s, g.shows, budget, needed)
-        assumed = s.assumptions()
-        questions = [Question(assumed, p.hints, s.not_empty, p.formula, s.named) for p in g.parts]
+            of_step, tree = ways.parts(s, g.shows, budget, needed)
+            parts = [*parts, *of_step]
+        questions = _questions(s, parts)
         for q in questions:
             if needed:
                 q.needs(needed)
@@ -284,6 +329,7 @@ class _Run:
         for share_s in BEGIN_S if begun else ():
             still_open = [q for q in still_open if q.round(budget, share_s, among="needed") != "unsat"]
         still_open = [q for q in still_open if q.round(budget, FIRST_S, quick=True) != "unsat"]
+        cti = None
         for share_s, levels in _turns(budget):
             if not still_open:
                 break
@@ -300,25 +346,52 @@ class _Run:
             still_open = [q for q in still_open if q.round(budget, share_s) != "unsat"]
         if any(q.won is not None and q.won[1] == "needed" for q in questions):
             self.habits[g.claim] = needed
-        verdict: Verdict = "proved" if not still_open else "refuted" if cti is not None else "unknown"
-        if verdict == "proved" and self.used is not None and s.before.now:
-            for q in questions:
-                self.used |= {n.partition("#")[0] for n in q.used(self.timeout_s)}
-        trace, found = None, Reachability("")
-        if cti is not None:
-            trace, found = cti.trace(self.model, g), reachability(self.model, g, cti, self.timeout_s)
-        return Obligation(
-            g.action,
-            g.claim,
-            g.kind,
-            g.clauses,
-            verdict,
-            max(1, len(g.parts)),
-            time.perf_counter() - began,
-            trace,
-            found.text,
-            found.way,
-        )
+        return questions, cti, Outline(tree=tree)
+
+
+def _questions(s: Setting, parts: Sequence[Part]) -> list[Question]:
+    assumed = s.assumptions()
+    return [Question(assumed, p.hints, s.not_empty, p.formula, s.named, s.numbers) for p in parts]
+
+
+def _as_before(s: Setting, g: Goal, known: Outline, budget: Budget) -> list[Question] | None:
+    """The parts of an obligation, each proved as its outline says, or easily; None if one was not."""
+    parts: Sequence[Part] | None = g.parts
+    if g.shows is not None:
+        of_step = ways.parts_of(s, g.shows, known.tree)
+        parts = None if of_step is None else [*g.parts, *of_step]
+    if parts is None:
+        return None
+    steps = {step.part: step for step in known.steps}
+    questions = _questions(s, parts)
+    for i, q in enumerate(questions):
+        step = steps.get(i)
+        if step is not None:
+            found = q.follows(budget, AGAIN_S, step.options, step.among)
+        else:
+            found = s.shared.proves(q, budget) or q.round(budget, FIRST_S, quick=True) == "unsat"
+        if not found:
+            return None
+    return questions
+
+
+def _steps(questions: Sequence[Question], known: Sequence[Step], timeout_s: float) -> Iterator[Step]:
+    """The steps that are known, and how those parts follow that were no matter of course: as they were proved, or from
+    the claims alone that the proof needs, with the options of the solver that find it soonest."""
+    yield from known
+    for i, q in enumerate(questions):
+        if q.won is None or q.spent_s < EASY_S or i in {step.part for step in known}:
+            continue
+        tries: list[tuple[int, str | frozenset[str]]] = [q.won]
+        if q.won[1] != "apart":
+            claims = frozenset(n for n in q.used(min(timeout_s, MOST_COST_S)) if "#" not in n)
+            tries += [(o, names) for names in (claims, claims | {NUMBERS}) for o in range(len(PORTFOLIO))]
+        costs = {t: q.cost(*t) for t in tries}
+        soonest = sorted(tries, key=costs.__getitem__)[:MOST_TRIED]
+        worst = {t: max(costs[t], *(q.cost(*t) for _ in range(TRIED_AGAIN))) for t in soonest}
+        best = min(soonest, key=worst.__getitem__)
+        if worst[best] < math.inf:
+            yield Step(i, *best)
 
 
 def _turns(budget: Budget) -> Iterator[tuple[float, tuple[int, ...]]]:

@@ -68,6 +68,8 @@ class Setting:
     """What is assumed of each claim by itself, that it is true and has a value: a proof may tell what it used."""
     shared: SharedSolver = field(default_factory=SharedSolver)
     """Has read what is assumed, and tries each goal first."""
+    numbers: Set[int] = frozenset()
+    """Of the assumptions, those about numbers of elements and majorities, by Z3's numbers of formulas."""
     _known: tuple[object, list[Formula]] = (None, [])
 
     @property
@@ -89,7 +91,9 @@ class Setting:
         r = self.reading
         read = (len(self.assumed), *r.extent())
         if self._known[0] != read:
-            self._known = (read, [*self.assumed, *r.definitions, *r.axioms(), *r.sizes()])
+            axioms = r.axioms()
+            self._known = (read, [*self.assumed, *r.definitions, *axioms, *r.sizes()])
+            self.numbers = {f.get_id() for f in axioms} - {f.get_id() for f in r.axioms_read().values()}
         return self._known[1]
 
 

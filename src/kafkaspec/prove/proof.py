@@ -73,6 +73,7 @@ class Proof:
         """Explore, then prove: everything, or some `claims` and what they rest on. A model that cannot be explored with
         its ghosts at sizes that the proof names raises UserError; at small sizes of our choice, the result says so."""
         from kafkaspec.prove.engine import ProofResult, asked_for, prove
+        from kafkaspec.prove.outline import recorded
 
         model = self.loaded
         claims = asked_for(model, claims)
@@ -99,6 +100,7 @@ class Proof:
             claims=claims,
             progress=progress,
             begins_with=self.begins_with,
+            outlines=recorded(proofs_of(model), model.name),
         )
         return replace(proved, explored=explored.text)
 
@@ -137,6 +139,11 @@ class Proof:
             if e.false is not None:
                 return ExplorationSummary("; ".join(dict.fromkeys(said)), e.false, seconds)
         return ExplorationSummary("; ".join(dict.fromkeys(said)), None, seconds)
+
+
+def proofs_of(model: LoadedModel) -> str:
+    """The module of the proofs of a model: beside that of the model, as kafkaspec.proofs.AREA.NAME."""
+    return model.cls.__module__.replace("kafkaspec.models.", "kafkaspec.proofs.", 1)
 
 
 def small_sizes(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator[tuple[int, dict[str, int | bool]]]:

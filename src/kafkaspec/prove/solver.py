@@ -6,6 +6,7 @@ that speak of the same things, and of those that were needed at a small size, in
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -27,9 +28,9 @@ MOST = 2**32 - 1
 LEAST_S = 0.0005
 """What every query costs at least, so that a budget ends."""
 
-SHARED_S, SHARED = 0.03, {"smt.mbqi": False}
-"""The share and the options of the first attempt at a goal, by a solver that has the assumptions already: they are read
-within the share of the first goal."""
+SHARED_S = 0.03
+"""The share of the first attempt at a goal, by a solver that has the assumptions already: they are read within the share
+of the first goal."""
 NAMED = "assumed: "
 """Before the names of assumptions, so that they are no names of a model."""
 
@@ -46,10 +47,16 @@ PORTFOLIO: tuple[Options, ...] = (
 )
 """Options of the solver, in the order in which they are tried. Whether one of them finds a proof is luck, which many
 short attempts use better than one long one."""
+SHARED = len(PORTFOLIO) - 1
+"""Of them, those of the solver that has the assumptions already."""
 QUICK = {"needed": (0,), "all": (0, 1, 2)}
 """What is tried before anything else, by the set of assumptions: more than nine in ten proofs are found so."""
 FIRST_S, GROWTH = 0.05, 4
 """The share of the budget that an attempt has in the first round, and how it grows from round to round."""
+NUMBERS = "(numbers)"
+"""Among the names of claims that are enough: with them, what is known of numbers of elements is wanted."""
+MOST_COST_S = 0.3
+"""What is told of an attempt that was found before costs no more."""
 LARGEST = 4
 """No attempt has more than this part of a budget."""
 
@@ -99,12 +106,13 @@ class Budget:
         share_s: float,
         options: Options | None = None,
         named: Mapping[str, Formula] | None = None,
+        alone: bool = False,
     ) -> Reply:
         """Are the formulas satisfiable together? "unknown" if nothing is left to find out with."""
         if self.over:
             return Reply("unknown", None, "the budget is used up", 0)
         share_s = min(share_s, self.left_s)
-        asked = check(formulas, share_s, options, named)
+        asked = check(formulas, share_s, options, named, alone)
         self.charge(asked)
         return asked
 
@@ -145,9 +153,14 @@ def check(
     share_s: float,
     options: Options | None = None,
     named: Mapping[str, Formula] | None = None,
+    alone: bool = False,
 ) -> Reply:
-    """One query to Z3. Assumptions that are `named` are told by their names in the core, if they were used."""
-    s = z3.Solver()
+    """One query to Z3. Assumptions that are `named` are told by their names in the core, if they were used. `alone`: no
+    formula that was made before has a say in how Z3 orders these, which decides what a search finds."""
+    context = z3.Context() if alone else None
+    s = z3.Solver(ctx=context)
+    if context is not None:
+        formulas = [f.translate(context) for f in formulas]
     limit(s, share_s)
     for name, value in (options or {}).items():
         s.set(name, value)
@@ -181,16 +194,17 @@ class SharedSolver:
             return False
         asked = self.check(q.assumed, [*q.hints, q.denied], min(share_s, budget.left_s))
         budget.charge(asked)
+        q.spent_s += asked.steps / STEPS_PER_SECOND
         if asked.answer != "unsat":
             return False
-        q.won = (0, "all")
+        q.won = SHARED, "all"
         return True
 
     def check(self, assumed: Sequence[Formula], formulas: Sequence[Formula], share_s: float) -> Reply:
         """One query."""
         if self.solver is None or self.assumed is not assumed:
             self.solver, self.assumed = z3.SimpleSolver(), assumed
-            for name, value in SHARED.items():
+            for name, value in PORTFOLIO[SHARED].items():
                 self.solver.set(name, value)
             asserted(self.solver, assumed)
         s = self.solver
@@ -253,8 +267,9 @@ class Question:
         apart: Sequence[Formula],
         goal: Formula,
         claims: Mapping[str, Formula],
+        numbers: Set[int] = frozenset(),
     ) -> None:
-        self.assumed, self.hints, self.apart, self.claims = assumed, hints, apart, claims
+        self.assumed, self.hints, self.apart, self.claims, self.numbers = assumed, hints, apart, claims, numbers
         self.denied = negated(goal)
         self.sets: dict[str, list[Formula]] = {"all": [*assumed, *hints]}
         if apart:
@@ -265,6 +280,8 @@ class Question:
         """Attempts that end without an answer however much they may cost."""
         self.won: tuple[int, str] | None = None
         """The attempt that found a proof."""
+        self.spent_s = 0.0
+        """What all attempts cost, in seconds of a quiet core."""
 
     @property
     def last(self) -> str:
@@ -276,9 +293,11 @@ class Question:
         """Is there no attempt left that could find a proof?"""
         return self.last in self.failed or not any(self._attempts(False))
 
-    def needs(self, names: Set[str]) -> None:
-        """Of the claims, these are needed at a small size: they may be enough at every size."""
+    def needs(self, names: Set[str], numbers: bool = True) -> None:
+        """Of the claims, these are needed at a small size: they may be enough at every size. `numbers`: with what is
+        known of numbers of elements and of majorities, which are many formulas."""
         left_out = {self.claims[n].get_id() for n in self.claims.keys() - names}
+        left_out |= set() if numbers else self.numbers
         needed = [f for f in self.assumed if f.get_id() not in left_out]
         if len(needed) < len(self.assumed):
             self.sets["needed"] = [*needed, *self.hints]
@@ -288,20 +307,16 @@ class Question:
     def round(self, budget: Budget, share_s: float, quick: bool = False, among: str = "") -> Answer:
         """Every attempt once; or, `quick`, those that find most proofs; or those that take one set of assumptions.
         "unsat": the goal follows; "sat": it does not, whatever else is tried."""
-        if not quick and not among and "relevant" not in self.sets:
-            found = relevant(self.assumed, [*self.hints, self.denied])
-            self.sets["relevant"] = [*found, *self.hints]
-            if len(found) == len(self.assumed):
-                self.failed.add("relevant")  # "all" once more
+        if not quick and not among:
+            self._relevant()
         if self.last in self.failed:
             return "sat"
         for attempt in self._attempts(quick):
             options, name = attempt
             if name in self.failed or among not in ("", name):  # failed by now
                 continue
-            asked = budget.ask([*self.sets[name], self.denied], share_s, PORTFOLIO[options])
+            asked = self._ask(budget, share_s, options, name)
             if asked.answer == "unsat":
-                self.won = attempt
                 return "unsat"
             if asked.answer == "sat":
                 self.failed |= {name} if name in ("relevant", "needed") else {"relevant", "needed", "all", name}
@@ -312,6 +327,38 @@ class Question:
             if budget.over:
                 break
         return "unknown"
+
+    def follows(self, budget: Budget, share_s: float, options: int, among: str | Set[str]) -> bool:
+        """Does one attempt find a proof: among a set of assumptions by its name, or among these of the claims?"""
+        if not isinstance(among, str):
+            self.needs(among, NUMBERS in among)
+            among = "needed" if "needed" in self.sets else "all"
+        elif among == "relevant":
+            self._relevant()
+        return among in self.sets and self._ask(budget, share_s, options, among, alone=True).answer == "unsat"
+
+    def cost(self, options: int, among: str | Set[str]) -> float:
+        """What an attempt costs that finds the proof, in seconds of a quiet core; without end if it does not."""
+        before, won = self.spent_s, self.won
+        found = self.follows(Budget(MOST_COST_S), MOST_COST_S, options, among)
+        cost, self.spent_s, self.won = self.spent_s - before, before, won
+        return cost if found else math.inf
+
+    def _ask(self, budget: Budget, share_s: float, options: int, among: str, alone: bool = False) -> Reply:
+        """One attempt."""
+        asked = budget.ask([*self.sets[among], self.denied], share_s, PORTFOLIO[options], alone=alone)
+        self.spent_s += asked.steps / STEPS_PER_SECOND
+        if asked.answer == "unsat":
+            self.won = options, among
+        return asked
+
+    def _relevant(self) -> None:
+        """What speaks of the same things as the goal."""
+        if "relevant" not in self.sets:
+            found = relevant(self.assumed, [*self.hints, self.denied])
+            self.sets["relevant"] = [*found, *self.hints]
+            if len(found) == len(self.assumed):
+                self.failed.add("relevant")  # "all" once more
 
     def used(self, share_s: float) -> frozenset[str]:
         """The claims that the proof that was found used: all that it had if that cannot be told. No budget is

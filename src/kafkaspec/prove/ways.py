@@ -18,6 +18,7 @@ from kafkaspec.language.parts import kept, used, variables
 from kafkaspec.language.refine import Refinement, exists
 from kafkaspec.language.substitute import at_key, substituted
 from kafkaspec.prove.obligations import Part, Setting, part_of
+from kafkaspec.prove.outline import Tree
 from kafkaspec.prove.reading import conjuncts
 from kafkaspec.prove.solver import FIRST_S, Budget, Question, SharedSolver
 
@@ -36,21 +37,43 @@ ROUNDS: tuple[Asking, ...] = (
 """Whether a part follows, with more patience from round to round."""
 
 
-def parts(s: Setting, r: Refinement, budget: Budget, needed: Set[str] = frozenset()) -> list[Part]:
+def parts(
+    s: Setting, r: Refinement, budget: Budget, needed: Set[str] = frozenset()
+) -> tuple[list[Part], Tree]:
     """What is to be shown so that an action refines: the parts of a way, or of one in each case, if it was seen that
     they follow; or the whole. If claims are `needed`, the whole is looked for among them first, and then the ways."""
-    found = None
+    found: tuple[list[Part], Tree] | None = None
     ways, conditions = list(_ways(r, s.action)), _conditions(r, s.action)
 
     def among(shared: SharedSolver, q: Question, budget: Budget) -> bool:
         q.needs(needed)
         return shared.proves(q, budget, SOONER_S) or q.round(budget, FIRST_S, quick=True, among="needed") == "unsat"
 
-    if needed:
-        found = _shown(s, r.steps(), (), budget, among)
+    if needed and (whole := _shown(s, r.steps(), (), budget, among)) is not None:
+        return whole, None
     for follows in (among, *ROUNDS) if needed else ROUNDS:
         found = found or _cases(s, ways, conditions, (), budget, follows)
-    return [part_of(s, e) for e in conjuncts(r.steps())] if found is None else found
+    return (list(_each(s, r.steps(), ())), None) if found is None else found
+
+
+def parts_of(s: Setting, r: Refinement, tree: Tree) -> list[Part] | None:
+    """What is to be shown so that an action refines, as a tree says that it does; None if there are no such ways."""
+    if tree is None:
+        return list(_each(s, r.steps(), ()))
+    ways, conditions = list(_ways(r, s.action)), _conditions(r, s.action)
+
+    def of(tree: Tree, depth: int, case: tuple[Expr, ...]) -> list[Part]:
+        if isinstance(tree, tuple):
+            c = conditions[depth]
+            return [*of(tree[0], depth + 1, (*case, c)), *of(tree[1], depth + 1, (*case, not_(c)))]
+        if tree is None or not 0 <= tree < len(ways):
+            raise IndexError(tree)
+        return list(_each(s, ways[tree], case))
+
+    try:
+        return of(tree, 0, ())
+    except IndexError:
+        return None
 
 
 def _cases(
@@ -60,33 +83,39 @@ def _cases(
     case: tuple[Expr, ...],
     budget: Budget,
     follows: Asking,
-) -> list[Part] | None:
+) -> tuple[list[Part], Tree] | None:
     """The parts of a proof for one case: one way is taken in it, or one in each of two cases of it."""
-    for way in ways:
+    for i, way in enumerate(ways):
         shown = _shown(s, way, case, budget, follows)
         if shown is not None:
-            return shown
+            return shown, i
     if not conditions or budget.over:
         return None
-    both: list[Part] = []
+    both = []
     for c in (conditions[0], not_(conditions[0])):
-        shown = _cases(s, ways, conditions[1:], (*case, c), budget, follows)
-        if shown is None:
+        found = _cases(s, ways, conditions[1:], (*case, c), budget, follows)
+        if found is None:
             return None
-        both += shown
-    return both
+        both.append(found)
+    (here, tree), (there, other) = both
+    return [*here, *there], (tree, other)
 
 
 def _shown(s: Setting, way: Expr, case: tuple[Expr, ...], budget: Budget, follows: Asking) -> list[Part] | None:
     """The parts of one way, in one case, if each of them follows."""
     out = []
-    for e in conjuncts(way):
-        part = part_of(s, or_(not_(and_(*case)), e))
+    for part in _each(s, way, case):
         q = Question(s.assumptions(), part.hints, s.not_empty, part.formula, s.named)
         if not follows(s.shared, q, budget):
             return None
         out.append(part)
     return out
+
+
+def _each(s: Setting, way: Expr, case: tuple[Expr, ...]) -> Iterator[Part]:
+    """The parts of one way, in one case."""
+    for e in conjuncts(way):
+        yield part_of(s, or_(not_(and_(*case)), e))
 
 
 def _conditions(r: Refinement, a: Action) -> list[Expr]:
