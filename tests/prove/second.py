@@ -66,7 +66,7 @@ def compare(
     for s in settings(model, dict(fixed), wanted, apart=True):
         for g in s.goals:
             if g.shows is not None:
-                g.parts += ways.parts(s, g.shows, Budget(timeout_s))
+                g.parts += ways.parts(s, g.shows, Budget(timeout_s))[0]
         assumed = s.assumptions()
         for g in s.goals:
             for i, part in enumerate(g.parts, 1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from kafkaspec.language import Claim, LoadedModel, Trace
 from kafkaspec.prove import counterexample, obligations, ways
 from kafkaspec.prove.counterexample import Counterexample
 from kafkaspec.prove.obligations import START, Goal, Kind, Part, Setting, settings
-from kafkaspec.prove.outline import Outline, Outlines, Step
+from kafkaspec.prove.outline import AGAIN_S, Outline, Outlines, learnt_steps
 from kafkaspec.prove.reachable import Reachability, reachability
-from kafkaspec.prove.solver import FIRST_S, LARGEST, MOST_COST_S, NUMBERS, PORTFOLIO, Budget, Question, Reply, SharedSolver
+from kafkaspec.prove.solver import FIRST_S, LARGEST, Budget, Question, Reply, SharedSolver
 from kafkaspec.prove.values import named
 
 Verdict = Literal["proved", "refuted", "unknown"]
@@ -28,12 +27,6 @@ SMALL = 64
 BEGIN_S = (0.12, 0.3)
 """The share of each attempt among the claims that a proof is said to begin with: whether one finds it is luck, so that
 six short ones come before a longer one."""
-AGAIN_S = 0.3
-"""The share of an attempt that an outline tells. The first that finds no proof is the obligation's last of its kind."""
-MOST_TRIED, TRIED_AGAIN = 4, 3
-"""How many of the attempts that find a proof soonest are tried again, and how often: what one costs is luck in part."""
-EASY_S = 0.01
-"""What the proof of a part costs at most that needs no outline."""
 AFTER = " after "
 """Between a claim and an action, where it is said with what the proof of one obligation begins."""
 LEVELS = ((2,), (3,), (4, 1))
@@ -292,7 +285,7 @@ class _Run:
         still_open = any(q.won is None for q in questions)
         verdict: Verdict = "proved" if not still_open else "refuted" if cti is not None else "unknown"
         if self.learnt is not None and verdict == "proved" and known is not None:
-            self.learnt[g.claim, g.action] = Outline(tuple(_steps(questions, known.steps, self.timeout_s)), known.tree)
+            self.learnt[g.claim, g.action] = Outline(tuple(learnt_steps(questions, known.steps)), known.tree)
         if verdict == "proved" and self.used is not None and s.before.now:
             for q in questions:
                 self.used |= {n.partition("#")[0] for n in q.used(self.timeout_s)}
@@ -373,25 +366,6 @@ def _as_before(s: Setting, g: Goal, known: Outline, budget: Budget) -> list[Ques
         if not found:
             return None
     return questions
-
-
-def _steps(questions: Sequence[Question], known: Sequence[Step], timeout_s: float) -> Iterator[Step]:
-    """The steps that are known, and how those parts follow that were no matter of course: as they were proved, or from
-    the claims alone that the proof needs, with the options of the solver that find it soonest."""
-    yield from known
-    for i, q in enumerate(questions):
-        if q.won is None or q.spent_s < EASY_S or i in {step.part for step in known}:
-            continue
-        tries: list[tuple[int, str | frozenset[str]]] = [q.won]
-        if q.won[1] != "apart":
-            claims = frozenset(n for n in q.used(min(timeout_s, MOST_COST_S)) if "#" not in n)
-            tries += [(o, names) for names in (claims, claims | {NUMBERS}) for o in range(len(PORTFOLIO))]
-        costs = {t: q.cost(*t) for t in tries}
-        soonest = sorted(tries, key=costs.__getitem__)[:MOST_TRIED]
-        worst = {t: max(costs[t], *(q.cost(*t) for _ in range(TRIED_AGAIN))) for t in soonest}
-        best = min(soonest, key=worst.__getitem__)
-        if worst[best] < math.inf:
-            yield Step(i, *best)
 
 
 def _turns(budget: Budget) -> Iterator[tuple[float, tuple[int, ...]]]:

@@ -9,18 +9,25 @@ nothing.
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from kafkaspec.errors import UserError
-from kafkaspec.prove.solver import PORTFOLIO
+from kafkaspec.prove.solver import NUMBERS, PORTFOLIO, Budget, Question
 
 SUFFIX = ".outlines.json"
 """The end of the file's name that stands beside a module of proofs."""
 
+AGAIN_S = 0.3
+"""The share of an attempt that an outline tells. The first that finds no proof is the obligation's last of its kind."""
+EASY_S = 0.01
+"""What the proof of a part costs at most that needs no outline."""
+MOST_TRIED, TRIED_AGAIN = 4, 3
+"""How many of the attempts that find a proof soonest are tried again, and how often: what one costs is luck in part."""
 Tree = int | tuple["Tree", "Tree"] | None
 """Of a refinement's step: the number of the way that was taken; or the trees of two cases, where a condition holds and
 where not; or none: it was shown as a whole."""
@@ -48,6 +55,31 @@ Outlines = Mapping[tuple[str, str], Outline]
 """By claim and action."""
 
 
+def learnt_steps(questions: Sequence[Question], known: Sequence[Step]) -> Iterator[Step]:
+    """The steps that are known, and for the other parts that were no matter of course: as they were proved, or from the
+    claims alone that the proof needs, with the options of the solver that find it soonest."""
+    yield from known
+    for part, q in enumerate(questions):
+        if q.won is None or q.spent_s < EASY_S or part in {step.part for step in known}:
+            continue
+        tries: list[tuple[int, str | frozenset[str]]] = [q.won]
+        if q.won[1] != "apart":
+            claims = frozenset(n for n in q.used(AGAIN_S) if "#" not in n)
+            tries += [(o, names) for names in (claims, claims | {NUMBERS}) for o in range(len(PORTFOLIO))]
+        costs = {t: _cost(q, *t) for t in tries}
+        soonest = sorted(tries, key=costs.__getitem__)[:MOST_TRIED]
+        worst = {t: max(costs[t], *(_cost(q, *t) for _ in range(TRIED_AGAIN))) for t in soonest}
+        best = min(soonest, key=worst.__getitem__)
+        if worst[best] < math.inf:
+            yield Step(part, *best)
+
+
+def _cost(q: Question, options: int, among: str | frozenset[str]) -> float:
+    """What an attempt costs that finds the proof, in seconds of a quiet core; without end if it does not."""
+    budget = Budget(AGAIN_S)
+    return budget.spent_s if q.follows(budget, AGAIN_S, options, among) else math.inf
+
+
 def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
     """The outlines of a model that stand beside the module of its proofs, `kafkaspec.proofs.AREA.NAME`; none if there
     is no such file. Raises UserError for a file that cannot be read as outlines."""
@@ -62,8 +94,8 @@ def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
     try:
         found = orjson.loads(text).get(model, {})
         return {(claim, action): _read(x) for claim, of in found.items() for action, x in of.items()}
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-        raise UserError(f"{file}: no outlines of proofs: {error}") from None
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as error:
+        raise UserError(f"{file}: no outlines of proofs: {str(error)[:200]}") from None
 
 
 def _read(x: Any) -> Outline:

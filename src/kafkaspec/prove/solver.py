@@ -6,7 +6,6 @@ that speak of the same things, and of those that were needed at a small size, in
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -29,8 +28,8 @@ LEAST_S = 0.0005
 """What every query costs at least, so that a budget ends."""
 
 SHARED_S = 0.03
-"""The share of the first attempt at a goal, by a solver that has the assumptions already: they are read within the share
-of the first goal."""
+"""The share of the first attempt at a goal, by a solver that has the assumptions already: they are read within that of
+the first goal."""
 NAMED = "assumed: "
 """Before the names of assumptions, so that they are no names of a model."""
 
@@ -55,8 +54,6 @@ FIRST_S, GROWTH = 0.05, 4
 """The share of the budget that an attempt has in the first round, and how it grows from round to round."""
 NUMBERS = "(numbers)"
 """Among the names of claims that are enough: with them, what is known of numbers of elements is wanted."""
-MOST_COST_S = 0.3
-"""What is told of an attempt that was found before costs no more."""
 LARGEST = 4
 """No attempt has more than this part of a budget."""
 
@@ -336,13 +333,6 @@ class Question:
         elif among == "relevant":
             self._relevant()
         return among in self.sets and self._ask(budget, share_s, options, among, alone=True).answer == "unsat"
-
-    def cost(self, options: int, among: str | Set[str]) -> float:
-        """What an attempt costs that finds the proof, in seconds of a quiet core; without end if it does not."""
-        before, won = self.spent_s, self.won
-        found = self.follows(Budget(MOST_COST_S), MOST_COST_S, options, among)
-        cost, self.spent_s, self.won = self.spent_s - before, before, won
-        return cost if found else math.inf
 
     def _ask(self, budget: Budget, share_s: float, options: int, among: str, alone: bool = False) -> Reply:
         """One attempt."""

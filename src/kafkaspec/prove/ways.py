@@ -37,9 +37,7 @@ ROUNDS: tuple[Asking, ...] = (
 """Whether a part follows, with more patience from round to round."""
 
 
-def parts(
-    s: Setting, r: Refinement, budget: Budget, needed: Set[str] = frozenset()
-) -> tuple[list[Part], Tree]:
+def parts(s: Setting, r: Refinement, budget: Budget, needed: Set[str] = frozenset()) -> tuple[list[Part], Tree]:
     """What is to be shown so that an action refines: the parts of a way, or of one in each case, if it was seen that
     they follow; or the whole. If claims are `needed`, the whole is looked for among them first, and then the ways."""
     found: tuple[list[Part], Tree] | None = None

@@ -1,0 +1,80 @@
+"""How the parts of the kept proofs that are hard to find were proved: found, and kept beside the proofs.
+
+    nice python bench/outlines.py                 the proofs of all subsystems
+    nice python bench/outlines.py raft quorum     of some
+
+A file proofs/AREA/NAME.outlines.json says of a model's claim and action which way a refinement's step took, and of each
+hard part its number, the options in the solver's portfolio, and from which claims it follows. `verify` and `prove` ask
+that first. Where a text has changed, they look for a proof as if there were no outline, which costs time and nothing
+else: then write the files again. A proof is gone through until nothing new is learnt, a few times at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kafkaspec.contract.subsystem import find, subsystems
+from kafkaspec.prove.engine import prove
+from kafkaspec.prove.outline import SUFFIX, Outline, written
+from kafkaspec.prove.proof import Proof
+
+MOST_TIMES = 3
+"""A proof is gone through at most this often: what was easy in one place may be hard in another."""
+
+
+def learnt(proof: Proof) -> dict[str, dict[str, Any]]:
+    """The outlines of a proof, as JSON. One that is not found leaves nothing to keep."""
+    known: dict[tuple[str, str], Outline] = {}
+    for _ in range(MOST_TIMES):
+        now: dict[tuple[str, str], Outline] = {}
+        result = prove(
+            proof.loaded,
+            timeout_s=proof.timeout_s,
+            fixed=proof.fixed,
+            begins_with=proof.begins_with,
+            outlines=known,
+            learnt=now,
+        )
+        print(f"{result.summary()}; {sum(len(o.steps) for o in now.values())} hard parts", flush=True)
+        now = {of: o for of, o in now.items() if o != Outline()}
+        if now == known:
+            break
+        known = now
+    return written(known)
+
+
+def text(models: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """The file: a line an obligation."""
+
+    def block(of: Mapping[str, str], depth: int) -> str:
+        inner = ",\n".join(f"{' ' * (depth + 1)}{json.dumps(name)}: {x}" for name, x in of.items())
+        return f"{{\n{inner}\n{' ' * depth}}}"
+
+    claims = {
+        model: {claim: block({a: json.dumps(x) for a, x in actions.items()}, 2) for claim, actions in of.items()}
+        for model, of in models.items()
+    }
+    return block({model: block(of, 1) for model, of in claims.items()}, 0) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subsystem", nargs="*", default=list(subsystems()))
+    for name in parser.parse_args().subsystem:
+        module = find(name).layer("proofs")
+        if module is None or module.__file__ is None:
+            continue
+        found = {proof.name: outlines for proof in module.PROOFS if (outlines := learnt(proof))}
+        file = Path(module.__file__).with_suffix(SUFFIX)
+        if found:
+            file.write_text(text(found), "utf-8")
+        else:
+            file.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()
