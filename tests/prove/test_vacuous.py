@@ -9,8 +9,9 @@ import pytest
 
 from kafkaspec.errors import UserError
 from kafkaspec.language import Model, load
-from kafkaspec.prove import values
+from kafkaspec.prove import engine, values
 from kafkaspec.prove.engine import SMALL, prove
+from kafkaspec.prove.proof import Proof
 from kafkaspec.prove.values import LISTED
 from kafkaspec.report.describe import describe
 from tests.modules import HEAD, module
@@ -53,13 +54,22 @@ def text(folder: Path, guard: str, more: str = "") -> type[Model]:
     ],
 )
 def test_an_action_is_possible_or_impossible_or_neither_is_known(tmp_path: Path, guard: str, outcome: str) -> None:
-    p = prove(load(text(tmp_path, guard)))
-    assert not p.by_verdict("unknown")
-    assert not p.by_verdict("refuted")
-    assert p.outcome == outcome
-    assert p.vacuous == (("go",) if outcome == "refuted" else ())
-    assert p.unseen == (("go",) if outcome == "unknown" else ())
-    assert p.explored_only == ("seen",)
+    m = load(text(tmp_path, guard))
+    for p in (prove(m), Proof(m).run()):
+        assert not p.by_verdict("unknown")
+        assert not p.by_verdict("refuted")
+        assert p.outcome == outcome
+        assert p.vacuous == (("go",) if outcome == "refuted" else ())
+        assert p.unseen == (("go",) if outcome == "unknown" else ())
+        assert p.explored_only == ("seen",)
+
+
+def test_an_action_that_exploring_has_taken_is_not_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(engine, "possible", lambda m, action, *_: asked.append(action))
+    assert Proof(load(text(tmp_path, "N > 1"))).run().unseen == ()
+    assert Proof(load(text(tmp_path, "N > 1")), explored_at={"N": 1}).run().unseen == ("go",)
+    assert asked == ["go"]
 
 
 def test_a_sort_of_many_elements_is_not_proved_one_by_one(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -144,6 +144,7 @@ def prove(
     progress: Progress | None = None,
     until: Callable[[Obligation], bool] | None = None,
     begins_with: Mapping[str, Sequence[str]] | None = None,
+    possible_actions: Set[str] = frozenset(),
     outlines: Outlines | None = None,
     learnt: dict[tuple[str, str], Outline] | None = None,
 ) -> ProofResult:
@@ -156,9 +157,12 @@ def prove(
     together; how many states are explored to tell whether one is reachable follows from it too. The first obligation
     for which `until` is true is the last that is asked. The proofs of a claim in `begins_with` are looked for among
     those claims first, of all that may be assumed: they are found sooner, or else as any other. "claim after action"
-    stands there for one obligation alone, before what is said of the claim. An obligation with an outline is asked as
-    that says, and then as any other; the outlines of those that are proved are put into `learnt`. Raises UserError for
-    a text that has no symbolic reading, and for a name in `begins_with` that no claim or action has."""
+    stands there for one obligation alone, before what is said of the claim. `possible_actions` were taken
+    in a state in which all claims hold: it is not asked whether they can be. An obligation with an outline is asked as
+    that says, and then as any other; the outlines of those that are proved are put into `learnt`.
+
+    Raises UserError for a text that has no symbolic reading, and for a name in `begins_with` that no claim or action
+    has."""
     for key, others in (begins_with or {}).items():
         claim, _, action = key.partition(AFTER)
         for name in (claim, *others):
@@ -168,6 +172,7 @@ def prove(
         if action and action not in actions:
             raise unknown(f"action of {model.name}", action, actions)
     run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until, begins_with or {}, outlines or {}, learnt)
+    run.possible = dict.fromkeys(possible_actions, True)
     if claims:
         return run.what_holds_up(asked_for(model, claims))
     run.ask(only or (lambda action, claim: True))

@@ -84,12 +84,14 @@ def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
     """The outlines of a model that stand beside the module of its proofs, `kafkaspec.proofs.AREA.NAME`; none if there
     is no such file. Raises UserError for a file that cannot be read as outlines."""
     package, _, name = module.rpartition(".")
+    if not package:
+        return {}
     try:
         file = importlib.resources.files(package) / f"{name}{SUFFIX}"
         if not file.is_file():
             return {}
         text = file.read_bytes()
-    except ModuleNotFoundError:
+    except (ModuleNotFoundError, TypeError, AttributeError):  # the module is in no folder
         return {}
     try:
         found = orjson.loads(text).get(model, {})

@@ -22,11 +22,13 @@ MOST_FLAGS = 3
 
 
 class ExplorationSummary(NamedTuple):
-    """What exploring found: a sentence for people, the claim that is false, and how long it took."""
+    """What exploring found: a sentence for people, the claim that is false, how long it took, and which actions were
+    taken, the start among them, in states in which all claims hold."""
 
     text: str
     false: Trace | None = None
     seconds: float = 0.0
+    taken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class Proof:
             claims=claims,
             progress=progress,
             begins_with=self.begins_with,
+            possible_actions=explored.taken,
             outlines=recorded(proofs_of(model), model.name),
         )
         return replace(proved, explored=explored.text)
@@ -108,6 +111,7 @@ class Proof:
         self, sizes: Mapping[str, int | bool], max_states: int | None, progress: Progress | None
     ) -> ExplorationSummary:
         from kafkaspec.explore.engine import explore
+        from kafkaspec.prove.obligations import START
 
         e = explore(
             self.loaded, sizes, ghosts=True, liveness=False, deadlock=True, max_states=max_states, progress=progress
@@ -122,23 +126,25 @@ class Proof:
             text = f"{first}{e.distinct:,} state{'s' if e.distinct != 1 else ''}" + "".join(f", {x}" for x in flags)
             if e.outcome == "limit" and e.distinct < max_states:
                 text += f" ({e.limit})"
-        return ExplorationSummary(text, false, e.seconds)
+        taken = {n for n, times in e.taken.items() if times} | ({START} if e.distinct else set())
+        return ExplorationSummary(text, false, e.seconds, frozenset(taken))
 
     def _explore_small(self, progress: Progress | None) -> ExplorationSummary:
         """At one size after the other, until a claim is refuted."""
         said: list[str] = []
         seconds = 0.0
+        taken: frozenset[str] = frozenset()
         for level, sizes in small_sizes(self.loaded, self.fixed):
             try:
                 e = self._explore(sizes, MOST_STATES, progress)
             except UserError as error:
                 said.append(f"not explored: {error}")
                 continue
-            seconds += e.seconds
+            seconds, taken = seconds + e.seconds, taken | e.taken
             said.append(f"every size {level}: {e.text}" if level else e.text)
             if e.false is not None:
-                return ExplorationSummary("; ".join(dict.fromkeys(said)), e.false, seconds)
-        return ExplorationSummary("; ".join(dict.fromkeys(said)), None, seconds)
+                return ExplorationSummary("; ".join(dict.fromkeys(said)), e.false, seconds, taken)
+        return ExplorationSummary("; ".join(dict.fromkeys(said)), None, seconds, taken)
 
 
 def proofs_of(model: LoadedModel) -> str:
