@@ -12,22 +12,19 @@ else: then write the files again. A proof is gone through until nothing new is l
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from kafkaspec.contract.subsystem import find, subsystems
 from kafkaspec.prove.engine import prove
-from kafkaspec.prove.outline import SUFFIX, Outline, written
+from kafkaspec.prove.outline import SUFFIX, Outline, Outlines, text
 from kafkaspec.prove.proof import Proof
 
 MOST_TIMES = 3
 """A proof is gone through at most this often: what was easy in one place may be hard in another."""
 
 
-def learnt(proof: Proof) -> dict[str, dict[str, Any]]:
-    """The outlines of a proof, as JSON. One that is not found leaves nothing to keep."""
+def learnt(proof: Proof) -> Outlines:
+    """The outlines of a proof. An obligation that is not proved leaves nothing to keep."""
     known: dict[tuple[str, str], Outline] = {}
     for _ in range(MOST_TIMES):
         now: dict[tuple[str, str], Outline] = {}
@@ -44,21 +41,7 @@ def learnt(proof: Proof) -> dict[str, dict[str, Any]]:
         if now == known:
             break
         known = now
-    return written(known)
-
-
-def text(models: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """The file: a line an obligation."""
-
-    def block(of: Mapping[str, str], depth: int) -> str:
-        inner = ",\n".join(f"{' ' * (depth + 1)}{json.dumps(name)}: {x}" for name, x in of.items())
-        return f"{{\n{inner}\n{' ' * depth}}}"
-
-    claims = {
-        model: {claim: block({a: json.dumps(x) for a, x in actions.items()}, 2) for claim, actions in of.items()}
-        for model, of in models.items()
-    }
-    return block({model: block(of, 1) for model, of in claims.items()}, 0) + "\n"
+    return known
 
 
 def main() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from bench.outlines import text
 from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, load
@@ -21,8 +21,8 @@ from kafkaspec.models.examples.two_phase import TwoPhase
 from kafkaspec.prove import outline, solver
 from kafkaspec.prove.engine import ProofResult, prove
 from kafkaspec.prove.obligations import START
-from kafkaspec.prove.outline import NUMBERS, Outline, Outlines, Step, recorded, written
-from kafkaspec.prove.solver import PORTFOLIO
+from kafkaspec.prove.outline import Outline, Outlines, Step, recorded, text
+from kafkaspec.prove.solver import NUMBERS, PORTFOLIO
 from tests.language.texts import model
 from tests.prove.rooms import Counter, FalseCounter
 from tests.prove.test_asked import RestsFar
@@ -77,8 +77,17 @@ def test_what_was_learnt_is_all_that_is_asked(m: LoadedModel, monkeypatch: pytes
     assert any(o.steps for o in found.values())
     asked: list[str] = []
     ask = solver.Question._ask
-    monkeypatch.setattr(solver.Question, "_ask", lambda q, *a, **k: (asked.append("by itself"), ask(q, *a, **k))[1])
-    monkeypatch.setattr(solver.SharedSolver, "proves", lambda *a, **k: asked.append("shared"))
+
+    def by_itself(q: solver.Question, *a: Any, **k: Any) -> solver.Reply:
+        asked.append("by itself")
+        return ask(q, *a, **k)
+
+    def shared(s: solver.SharedSolver, *a: Any, **k: Any) -> bool:
+        asked.append("shared")
+        return False
+
+    monkeypatch.setattr(solver.Question, "_ask", by_itself)
+    monkeypatch.setattr(solver.SharedSolver, "proves", shared)
     again, same = learnt(m, found)
     assert again.complete
     assert same == found
@@ -122,7 +131,7 @@ def test_outlines_are_read_as_they_were_written(package: Path) -> None:
         ("c", START): Outline(steps),
         ("d", "go"): Outline((), 0),
     }
-    (package / "here.outlines.json").write_text(text({"M": written(known)}), "utf-8")
+    (package / "here.outlines.json").write_text(text({"M": known}), "utf-8")
     assert recorded("somebodys.here", "M") == known
     assert recorded("somebodys.here", "Other") == {}
     assert recorded("somebodys.there", "M") == {}

@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 import importlib.resources
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,11 +91,11 @@ def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
         file = importlib.resources.files(package) / f"{name}{SUFFIX}"
         if not file.is_file():
             return {}
-        text = file.read_bytes()
+        written = file.read_bytes()
     except (ModuleNotFoundError, TypeError, AttributeError):  # the module is in no folder
         return {}
     try:
-        found = orjson.loads(text).get(model, {})
+        found = orjson.loads(written).get(model, {})
         return {(claim, action): _read(x) for claim, of in found.items() for action, x in of.items()}
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as error:
         raise UserError(f"{file}: no outlines of proofs: {str(error)[:200]}") from None
@@ -116,11 +117,23 @@ def _tree(x: Any) -> Tree:
     return _tree(one), _tree(other)
 
 
-def written(outlines: Outlines) -> dict[str, dict[str, Any]]:
-    """Outlines as JSON: by claim and action."""
-    out: dict[str, dict[str, Any]] = {}
-    for (claim, action), o in outlines.items():
-        steps = [[s.part, s.options, s.among if isinstance(s.among, str) else sorted(s.among)] for s in o.steps]
-        way = {} if o.tree is None else {"way": o.tree}
-        out.setdefault(claim, {})[action] = {**way, "steps": steps} if steps else way
-    return out
+def text(models: Mapping[str, Outlines]) -> str:
+    """A file of the outlines of some models: JSON, a line an obligation."""
+
+    def block(of: Mapping[str, str], depth: int) -> str:
+        inner = ",\n".join(f"{' ' * (depth + 1)}{json.dumps(name)}: {x}" for name, x in of.items())
+        return f"{{\n{inner}\n{' ' * depth}}}"
+
+    def model(outlines: Outlines) -> str:
+        claims: dict[str, dict[str, str]] = {}
+        for (claim, action), o in outlines.items():
+            claims.setdefault(claim, {})[action] = _written(o)
+        return block({claim: block(actions, 2) for claim, actions in claims.items()}, 1)
+
+    return block({name: model(outlines) for name, outlines in models.items()}, 0) + "\n"
+
+
+def _written(o: Outline) -> str:
+    steps = [[s.part, s.options, s.among if isinstance(s.among, str) else sorted(s.among)] for s in o.steps]
+    parts: dict[str, Any] = {} if o.tree is None else {"way": o.tree}
+    return json.dumps({**parts, "steps": steps} if steps else parts)
