@@ -1036,6 +1036,14 @@ def test_every_write_of_three_controllers_is_answered() -> None:
     assert None not in e.witnesses.values()
 
 
+@pytest.mark.deep
+def test_claims_and_lemmas_hold_of_a_log_of_three_records() -> None:
+    """Before the proof logs of two records are explored."""
+    (proof,) = [p for p in PROOFS if p.name == "Quorum"]
+    sizes = {**(proof.explored_at or {}), "L": 3, **proof.fixed}
+    assert explore(proof.loaded, sizes, ghosts=True, liveness=False, deadlock=True).outcome == "complete"
+
+
 @a_row_of_verify
 @pytest.mark.parametrize("expected", model.MODELS, ids=lambda m: m.name)
 def test_models(expected: Expectation) -> None:

@@ -880,6 +880,14 @@ def test_written_mutants_are_killed() -> None:
     assert [row.wrong for row in rows if row.wrong] == []
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda p: p.name)
+def test_claims_and_lemmas_hold_of_three_voters(proof: Proof) -> None:
+    """Before a proof two voters are explored: no majority of two is less than both."""
+    sizes = {**(proof.explored_at or {}), "Voter": 3}
+    assert explore(proof.loaded, sizes, ghosts=True, liveness=False, deadlock=True).outcome == "complete"
+
+
 @pytest.mark.clause("RFT-30", "RFT-31")
 @pytest.mark.parametrize(
     ("flag", "claim", "steps"),
