@@ -6,7 +6,8 @@
 A file proofs/AREA/NAME.outlines.json says of a model's claim and action which way a refinement's step took, and of each
 hard part its number, the options in the solver's portfolio, and from which claims it follows. `verify` and `prove` ask
 that first. Where a text has changed, they look for a proof as if there were no outline, which costs time and nothing
-else: then write the files again. A proof is gone through until nothing new is learnt, a few times at most.
+else: then write the files again. What a file says and is proved so stays; without the file all is found anew. A proof is
+gone through until nothing new is learnt, a few times at most.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ from pathlib import Path
 
 from kafkaspec.contract.subsystem import find, subsystems
 from kafkaspec.prove.engine import prove
-from kafkaspec.prove.outline import SUFFIX, Outline, Outlines, text
+from kafkaspec.prove.outline import SUFFIX, Outline, Outlines, recorded, text
 from kafkaspec.prove.proof import Proof
 
 MOST_TIMES = 3
 """A proof is gone through at most this often: what was easy in one place may be hard in another."""
 
 
-def learnt(proof: Proof) -> Outlines:
-    """The outlines of a proof. An obligation that is not proved leaves nothing to keep."""
-    known: dict[tuple[str, str], Outline] = {}
+def learnt(proof: Proof, known: Outlines) -> Outlines:
+    """The outlines of a proof, of which some are known. An obligation that is not proved leaves nothing to keep."""
     for _ in range(MOST_TIMES):
         now: dict[tuple[str, str], Outline] = {}
         result = prove(
@@ -51,7 +51,11 @@ def main() -> None:
         module = find(name).layer("proofs")
         if module is None or module.__file__ is None:
             continue
-        found = {proof.name: outlines for proof in module.PROOFS if (outlines := learnt(proof))}
+        found = {
+            proof.name: outlines
+            for proof in module.PROOFS
+            if (outlines := learnt(proof, recorded(module.__name__, proof.name)))
+        }
         file = Path(module.__file__).with_suffix(SUFFIX)
         if found:
             file.write_text(text(found), "utf-8")

@@ -152,7 +152,12 @@ def test_outlines_are_read_as_they_were_written(package: Path) -> None:
             '{"M": {"c": {"go": {"steps": 1}}}}',
         ),
         *('{"M": {"c": {"go": {"steps": [[0, 99, "all"]]}}}}', '{"M": {"c": {"go": {"steps": [["x", 0, "all"]]}}}}'),
-        *('{"M": {"c": {"go": {"way": [1]}}}}', '{"M": {"c": {"go": {"way": "x"}}}}', "\xff"),
+        *(
+            '{"M": {"c": {"go": {"steps": [[0, 0, "needed"]]}}}}',
+            '{"M": {"c": {"go": {"way": [1]}}}}',
+            '{"M": {"c": {"go": {"way": "x"}}}}',
+        ),
+        "\xff",
         '{"M": {"c": {"go": {"way": ' + "[0, " * 5000 + "0" + "]" * 5000 + "}}}}",
     ],
     ids=lambda text: text[:40],

@@ -27,6 +27,8 @@ AGAIN_S = 0.3
 """The share of an attempt that an outline tells. The first that finds no proof is the obligation's last of its kind."""
 EASY_S = 0.01
 """What the proof of a part costs at most that needs no outline."""
+KEPT = ("all", "apart", "relevant")
+"""The sets of assumptions that are the same whenever a goal is asked."""
 MOST_TRIED, TRIED_AGAIN = 4, 3
 """How many of the attempts that find a proof soonest are tried again, and how often: what one costs is luck in part."""
 Tree = int | tuple["Tree", "Tree"] | None
@@ -63,15 +65,15 @@ def learnt_steps(questions: Sequence[Question], known: Sequence[Step]) -> Iterat
     for part, q in enumerate(questions):
         if q.won is None or q.spent_s < EASY_S or part in {step.part for step in known}:
             continue
-        tries: list[tuple[int, str | frozenset[str]]] = [q.won]
+        tries: list[tuple[int, str | frozenset[str]]] = [q.won] if q.won[1] in KEPT else []
         if q.won[1] != "apart":
             claims = frozenset(n for n in q.used(AGAIN_S) if "#" not in n)
             tries += [(o, names) for names in (claims, claims | {NUMBERS}) for o in range(len(PORTFOLIO))]
         costs = {t: _cost(q, *t) for t in tries}
         soonest = sorted(tries, key=costs.__getitem__)[:MOST_TRIED]
         worst = {t: max(costs[t], *(_cost(q, *t) for _ in range(TRIED_AGAIN))) for t in soonest}
-        best = min(soonest, key=worst.__getitem__)
-        if worst[best] < math.inf:
+        best = min(soonest, key=worst.__getitem__, default=None)
+        if best is not None and worst[best] < math.inf:
             yield Step(part, *best)
 
 
@@ -106,6 +108,8 @@ def _read(x: Any) -> Outline:
     for part, options, among in x.get("steps", ()):
         if not (isinstance(part, int) and isinstance(options, int) and 0 <= options < len(PORTFOLIO)):
             raise ValueError(f"{part!r} and {options!r} are no part and no options")
+        if isinstance(among, str) and among not in KEPT:
+            raise ValueError(f"{among!r} is none of {', '.join(KEPT)}")
         steps.append(Step(part, options, among if isinstance(among, str) else frozenset(map(str, among))))
     return Outline(tuple(steps), _tree(x.get("way")))
 
