@@ -6,8 +6,8 @@
 A file proofs/AREA/NAME.outlines.json says of a model's claim and action which way a refinement's step took, and of each
 hard part its number, the options in the solver's portfolio, and from which claims it follows. `verify` and `prove` ask
 that first. Where a text has changed, they look for a proof as if there were no outline, which costs time and nothing
-else: then write the files again. What a file says and is proved so stays; without the file all is found anew. A proof is
-gone through until nothing new is learnt, a few times at most.
+else: then write the files again. What a file says and is proved so stays; without the file all is found anew. A proof
+is gone through until nothing new is learnt, a few times at most.
 """
 
 from __future__ import annotations

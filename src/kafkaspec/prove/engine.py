@@ -157,9 +157,9 @@ def prove(
     together; how many states are explored to tell whether one is reachable follows from it too. The first obligation
     for which `until` is true is the last that is asked. The proofs of a claim in `begins_with` are looked for among
     those claims first, of all that may be assumed: they are found sooner, or else as any other. "claim after action"
-    stands there for one obligation alone, before what is said of the claim. `possible_actions` were taken
-    in a state in which all claims hold: it is not asked whether they can be. An obligation with an outline is asked as
-    that says, and then as any other; the outlines of those that are proved are put into `learnt`.
+    stands there for one obligation alone, before what is said of the claim. `possible_actions` were taken in a state in
+    which all claims hold: it is not asked whether they can be. An obligation with an outline is asked as that says, and
+    then as any other; the outlines of those that are proved are put into `learnt`.
 
     Raises UserError for a text that has no symbolic reading, and for a name in `begins_with` that no claim or action
     has."""

@@ -158,6 +158,7 @@ def check(
     s = z3.Solver(ctx=context)
     if context is not None:
         formulas = [f.translate(context) for f in formulas]
+        named = {name: f.translate(context) for name, f in (named or {}).items()}
     limit(s, share_s)
     for name, value in (options or {}).items():
         s.set(name, value)
