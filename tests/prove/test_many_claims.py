@@ -6,7 +6,7 @@ The false ones are found by exploring; the names tell which they are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Any, Annotated
 
 import pytest
 
@@ -568,6 +568,10 @@ def test_exploring_finds_what_is_false(m: type[Model], claim: str) -> None:
 
 def test_an_unknown_that_is_taken_for_a_proof_proves_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault that these claims are there for."""
-    asked = solver.SharedSolver.proves
-    monkeypatch.setattr(solver.SharedSolver, "proves", lambda *a: asked(*a) or True)
+    asked = solver.SharedSolver.check
+
+    def taken(s: solver.SharedSolver, *a: Any) -> solver.Reply:
+        return replace(asked(s, *a), answer="unsat")
+
+    monkeypatch.setattr(solver.SharedSolver, "check", taken)
     assert is_proved(Votes, "false_won")
