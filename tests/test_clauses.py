@@ -42,8 +42,8 @@ def test_every_clause_has_every_form_or_says_why_not(subsystem: Subsystem) -> No
 def without(c: clauses.Clause, form: str, where: str = "") -> Iterator[None]:
     """All that states the clause in a form, in modules that begin so, is gone; of what states a clause, only the
     subsystem's own is looked at."""
-    own = [u for u in clauses._uses if u.clause.startswith(c.id[:3])]
-    left = {u: None for u in own if (u.clause, u.form) != (c.id, form) or not u.where.startswith(where)}
+    left = {id: of for id, of in clauses._uses.items() if id.startswith(c.id[:3])}
+    left[c.id] = {u: None for u in left[c.id] if u.form != form or not u.where.startswith(where)}
     others = tuple(u for u in traceability.in_tests(c.id[:3]) if u.clause != c.id or form != "test")
     with pytest.MonkeyPatch.context() as m:
         m.setattr(clauses, "_uses", left)

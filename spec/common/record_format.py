@@ -134,8 +134,9 @@ def varint(data: bytes, at: int, end: int, bits: int = 32) -> tuple[int, int]:
     raw = shift = 0
     limit = varint_limit(bits)
     for place in range(at, min(end, at + limit)):
-        raw |= (data[place] & 0x7F) << shift
-        if data[place] < 0x80:
+        byte = data[place]
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
             return unzigzag(raw & ((1 << bits) - 1)), place + 1
         shift += 7
     if end - at >= limit:

@@ -61,7 +61,8 @@ def test_a_claim_that_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def with_use(monkeypatch: pytest.MonkeyPatch, use: Use) -> str:
     """What the row says where this place states a clause too."""
     traceability.load(EPOCHS.prefix)
-    monkeypatch.setattr(clauses, "_uses", {**clauses._uses, use: None})
+    of = {**clauses._uses.get(use.clause, {}), use: None}
+    monkeypatch.setattr(clauses, "_uses", {**clauses._uses, use.clause: of})
     return gaps()
 
 

@@ -130,6 +130,10 @@ def contents(partition: Path) -> Contents:
     return c
 
 
+Read = Callable[[Path], Contents]
+"""`contents`, or what remembers them."""
+
+
 def batches(data: bytes) -> Iterator[Batch]:
     """The batches of a whole segment."""
     for at, size in _spans(data):
@@ -152,7 +156,7 @@ def starts(directory: Path) -> dict[str, int]:
     return found
 
 
-def disagreements(truth: dict[str, Any], directories: Sequence[Path]) -> list[str]:
+def disagreements(truth: dict[str, Any], directories: Sequence[Path], read: Read = contents) -> list[str]:
     """How directories differ from what the clients saw, a line each. Each replica is held to it."""
     known = {*truth["partitions"], *truth["acknowledged"]}
     out = [*_absent(truth, known, directories)]
@@ -162,7 +166,7 @@ def disagreements(truth: dict[str, Any], directories: Sequence[Path]) -> list[st
         for name in sorted(known):
             if (directory / name).is_dir():
                 where = f"{directory.parent.name}/{name}"
-                found = there[name] = contents(directory / name)
+                found = there[name] = read(directory / name)
                 first = start.get(name, 0)
                 out += [f"{where}: {line}" for line in _differs(truth, name, found, first)]
                 out += [f"{where}: {line}" for line in _told_otherwise(truth, name, found, first)]
@@ -341,14 +345,14 @@ def wrongly_audited(r: Archive, a: Audit) -> list[str]:
     return out + ([f"{r.name}: no leftovers, where a broker was killed"] if r.killed and not left else [])
 
 
-def miscounted(r: Archive, truth: dict[str, Any], a: Audit) -> list[str]:
+def miscounted(r: Archive, truth: dict[str, Any], a: Audit, read: Read = contents) -> list[str]:
     """Where an audit's totals are not those of the readable decoder, or not what consumers were told, a line each."""
     out = []
     for p in a.partitions:
         name = Path(p.path).name
         if p.topic == METADATA_TOPIC or p.kind is not Kind.CURRENT:
             continue
-        c = contents(Path(p.path))
+        c = read(Path(p.path))
         stable = max(p.start, c.stable)  # DeleteRecords may pass the beginning of an open transaction
         mine = (p.end, p.records, p.committed, p.aborted)
         right = (c.end, len(c.records) + c.markers, c.commits, c.aborts)

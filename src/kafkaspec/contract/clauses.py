@@ -75,7 +75,7 @@ class Use:
 
 
 _clauses: dict[str, Clause] = {}
-_uses: dict[Use, None] = {}
+_uses: dict[str, dict[Use, None]] = {}
 
 
 def clause(
@@ -113,7 +113,7 @@ def _by_id(ids: Iterable[str], without: Reasons | Mapping[str, Reasons]) -> Mapp
 
 def used(id: str, form: str, where: str) -> None:
     """Record that `where` ("module:name") states clause `id` in `form`. Unknown ids are reported by the tidy test."""
-    _uses[Use(id, form, where)] = None
+    _uses.setdefault(id, {})[Use(id, form, where)] = None
 
 
 F = TypeVar("F")
@@ -219,6 +219,11 @@ def find(id: str) -> Clause:
     return _clauses[id]
 
 
+def sentence(id: str) -> str:
+    """The sentence of the clause of that id; "" if there is none."""
+    return _clauses[id].sentence if id in _clauses else ""
+
+
 def all_clauses(prefix: str = "") -> list[Clause]:
     """Every registered clause whose id begins with `prefix`, in the order of their numbers."""
     return sorted((c for c in _clauses.values() if c.id.startswith(prefix)), key=lambda c: (c.id[:3], int(c.id[4:])))
@@ -226,9 +231,9 @@ def all_clauses(prefix: str = "") -> list[Clause]:
 
 def uses(id: str) -> list[Use]:
     """Every place that names the clause."""
-    return [u for u in _uses if u.clause == id]
+    return list(_uses.get(id, ()))
 
 
 def all_uses() -> list[Use]:
     """Every use of any clause."""
-    return list(_uses)
+    return [u for of in _uses.values() for u in of]

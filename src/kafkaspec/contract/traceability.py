@@ -230,7 +230,6 @@ def incomplete(prefix: str = "") -> list[str]:
     it cannot, and for each form that names no clause. `load` first."""
     out = [line for c in clauses.all_clauses(prefix) for line in lacking(c)]
     known = {c.id for c in clauses.all_clauses()}
-    for u in sorted({*clauses.all_uses(), *in_tests()}, key=lambda u: (u.clause, u.where)):
-        if u.clause.startswith(prefix) and u.clause not in known:
-            out.append(f"{u.where} ({u.form}) names {u.clause}, which is no clause")
-    return out
+    every = {u for u in (*clauses.all_uses(), *in_tests()) if u.clause.startswith(prefix) and u.clause not in known}
+    named = sorted(every, key=lambda u: (u.clause, u.where))
+    return [*out, *(f"{u.where} ({u.form}) names {u.clause}, which is no clause" for u in named)]

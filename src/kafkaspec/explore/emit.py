@@ -18,7 +18,7 @@ WIDEST = 8_192
 """Bits of a value that is computed with, such as a set that has one for each element that there can be."""
 MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93)
 """Odd numbers by which hashes multiply."""
-NUMBERS = frozenset({"active", "asked", "n", "shift", "buckets"})
+NUMBERS = frozenset({"active", "asked", "instance", "n", "shift", "buckets"})
 """Arguments of the functions that are made which are no addresses."""
 
 
@@ -360,10 +360,12 @@ class Emitter:
         return self.either(self.both(self.resize(target, bits), hole), self.shift("shl", value, offset, bits))
 
 
-def function(name: str, arguments: Sequence[str], lines: Sequence[str], exported: bool = False) -> str:
+def function(
+    name: str, arguments: Sequence[str], lines: Sequence[str], exported: bool = False, more: Sequence[str] = ()
+) -> str:
     """A function in LLVM's language with `lines` as its body. An argument `a` that is no number (see `NUMBERS`) is an
-    address, to which `%a.p` points. It is called from outside if `exported`."""
-    given = ", ".join(f"i64 %{a}" for a in arguments)
+    address, to which `%a.p` points; `more` are arguments with their types. It is called from outside if `exported`."""
+    given = ", ".join([*(f"i64 %{a}" for a in arguments), *more])
     casts = [f"  %{a}.p = inttoptr i64 %{a} to ptr" for a in arguments if a not in NUMBERS]
     linkage = "" if exported else "internal "
     return "\n".join([f"define {linkage}i64 @{name}({given}) nounwind {{", "entry:", *casts, *lines, "}"])

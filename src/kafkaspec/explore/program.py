@@ -202,13 +202,13 @@ class Program:
     def model_text(self, promises: bool) -> str:
         """The model's own functions in LLVM's language."""
         self.intrinsics: set[str] = set()
-        self.code_text = "\n".join(
-            [
-                self._expansion("expand", self.instances, self.layout.model.actions),
-                self._expansion("start", self.starts, [self.layout.model.initial]),
-                self._check(),
-            ]
-        )
+        self._judges: dict[frozenset[str], tuple[str, str]] = {}
+        functions = [
+            self._expansion("expand", self.instances, self.layout.model.actions),
+            self._expansion("start", self.starts, [self.layout.model.initial]),
+            self._check(),
+        ]
+        self.code_text = "\n".join([*functions, *(text for _, text in self._judges.values())])
         if self.code_text.count("\n") > MOST_LINES:
             raise UserError(f"{self.layout.model.name}: too large to compile at these sizes")
         parts = [self.code_text, self._homes()]
@@ -288,7 +288,7 @@ class Program:
         e.line(f"{w} = trunc i64 %active to i{self.lanes}")
         return e.emit(f"bitcast i{self.lanes} {w} to {e.type(1)}", 1)
 
-    def _mark(self, e: Emitter, base: str, index: int, mask: Bit) -> None:
+    def _mark(self, e: Emitter, base: str, index: int | str, mask: Bit) -> None:
         """Byte `index` of a table |= the lanes of a truth value."""
         byte, p, old, new = e.mask_byte(mask), e.fresh("p"), e.fresh(), e.fresh()
         e.line(f"{p} = getelementptr i8, ptr {base}, i64 {index}")
@@ -358,14 +358,11 @@ class Program:
         for var, bad in reader.wrong(action, env):
             claim = self.faults.index(f"type of {var}" if var else DEFINED)
             self._mark(e, "%faulty.p", claim * self.rows + i, e.and_(mask, bad))
-        if action is not self.layout.model.initial:
-            reader.after = after
-            for k, c in enumerate(self.step_claims, len(self.layout.vars) + 1):
-                has_value, true = after_action(c.expr, action)
-                broken = e.not_(e.and_(reader.truth(has_value, {}), reader.truth(true, {})))
-                if broken is not False:
-                    self._mark(e, "%faulty.p", k * self.rows + i, e.and_(mask, broken))
-            reader.after = None
+        if action is not self.layout.model.initial and (judge := self._judge(action)):
+            lanes = e.fresh()
+            e.line(f"{lanes} = zext i8 {byte} to i64")
+            words = "".join(f", {e.type(WORD)} {e.text(w)}" for w in after)
+            e.line(f"{e.fresh()} = call i64 @{judge}(i64 %states, i64 %faulty, i64 {lanes}, i64 {i}{words})")
         reader.leave()
         e.line(f"br label %{put}")
         e.begin(put)
@@ -382,6 +379,30 @@ class Program:
         e.line(f"{total} = phi i64 [{n}, %{came_from}], [{more}, %{taken_from}]")
         e.intrinsics.add("declare i8 @llvm.ctpop.i8(i8)")
         return total
+
+    def _judge(self, action: Action) -> str:
+        """The function that asks the claims about steps of what an instance of the action did; "" if none is asked. It
+        is one for all actions that change the same variables: most of a model's code would be its copies."""
+        changed = frozenset(u.var for u in action.updates)
+        if changed not in self._judges:
+            e = Emitter(self.lanes)
+            before, active = self._words(e, "%states.p"), self._active(e)
+            after = [Wire(f"%after{k}", WORD, 0, 2**WORD - 1) for k in range(self.words)]
+            reader = Reader(self.layout, e, list(before), list(after))
+            asked = False
+            for k, c in enumerate(self.step_claims, len(self.layout.vars) + 1):
+                has_value, true = after_action(c.expr, action)
+                broken = e.not_(e.and_(reader.truth(has_value, {}), reader.truth(true, {})))
+                if broken is not False:
+                    asked, at = True, e.fresh()
+                    e.line(f"{at} = add i64 %instance, {k * self.rows}")
+                    self._mark(e, "%faulty.p", at, e.and_(active, broken))
+            e.line("ret i64 0")
+            self.intrinsics |= e.intrinsics
+            name, words = f"judge{len(self._judges)}", [f"{e.type(WORD)} {w.name}" for w in after]
+            text = function(name, ("states", "faulty", "active", "instance"), e.lines, more=words)
+            self._judges[changed] = (name, text) if asked else ("", "")
+        return self._judges[changed][0]
 
     def _holds(self, reader: Reader, x: Expr) -> Bit:
         return reader.e.and_(reader.truth(defined(x), {}), reader.truth(x, {}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from kafkaspec.contract.machine import Fields, Json, Machine, Outside, Refused
-from kafkaspec.judge.check import MAX_CALLS, Attempt, Check, Line
+from kafkaspec.judge.check import MAX_CALLS, Attempt, Check, Explanations, Line
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,55 @@ Attempts = list[Attempt | Outside]
 """The calls that a line may be, made once for all of its alterations."""
 
 
-def _changes(value: Json, shape: Json, place: Place) -> Iterator[tuple[Place, str]]:
-    """Where a value can be altered, and how ("": to another value); `shape` is what the spec shows in its place."""
-    if isinstance(value, dict):
-        for k, v in value.items():
-            yield from _changes(v, shape.get(k) if isinstance(shape, dict) else None, (*place, k))
-            if not isinstance(shape, Fields):
-                yield (*place, k), REMOVED
-    elif isinstance(value, list):
-        for n, v in enumerate(value):
-            inner = shape[n] if isinstance(shape, list | tuple) and n < len(shape) else None
-            yield from _changes(v, inner, (*place, n))
-            yield (*place, n), DROPPED
-            yield (*place, n), TWICE
-    else:
-        yield place, ""
+class _Drawn:
+    """Of all places of a line that can be altered, and how ("": to another value), a random share."""
+
+    def __init__(self, rng: random.Random, share: float) -> None:
+        self.random, self.share = rng.random, share
+        self.found: list[tuple[Place, str]] = []
+
+    def draw(self, place: Place, key: str | int, *ways: str) -> None:
+        for how in ways:
+            if self.random() < self.share:
+                self.found.append(((*place, key), how))
+
+    def within(self, value: Json, shape: Json, place: Place) -> None:
+        """Those below a place; `shape` is what the spec shows there."""
+        items: Iterable[tuple[str | int, Json]]
+        ways: tuple[str, ...]
+        if isinstance(value, dict):
+            items, ways = value.items(), () if isinstance(shape, Fields) else (REMOVED,)
+        else:
+            items, ways = enumerate(value), (DROPPED, TWICE)
+        for key, v in items:
+            if isinstance(v, (dict, list)):
+                self.within(v, _part(shape, key), (*place, key))
+                self.draw(place, key, *ways)
+            else:
+                self.draw(place, key, "", *ways)
+
+    def of_line(self, line: Mapping[str, Any], result: Json | Refused, shape: Json) -> list[tuple[Place, str]]:
+        """Those of a line; `result` and `shape` are what the spec answers and shows."""
+        self.found = []
+        for key, shown, ways in (("state", shape, ()), ("result", result, (TO_ERROR,))):
+            if key in line:
+                whole = isinstance(line[key], (dict, list))
+                if whole:
+                    self.within(line[key], shown, (key,))
+                self.draw((), key, *(() if whole else ("",)), *ways)
+        if "error" in line:
+            self.draw(("error",), "class", "")
+            if isinstance(result, Refused) and result.message is not None and "message" in line["error"]:
+                self.draw(("error",), "message", "")
+            self.draw((), "error", TO_RESULT)
+        return self.found
+
+
+def _part(shape: Json, key: str | int) -> Json:
+    """What the spec shows under a key, or at a place of a list; None if nothing."""
+    if isinstance(shape, dict):
+        return shape.get(key)
+    return shape[key] if isinstance(shape, list | tuple) and isinstance(key, int) and key < len(shape) else None
 
 
 def _other(value: Json) -> Json:
@@ -96,20 +130,6 @@ def _path(place: Place, how: str) -> str:
     return f"{place[0]}{''.join(f'[{k}]' if isinstance(k, int) else f'.{k}' for k in place[1:])} {how}".rstrip()
 
 
-def _alterations(line: Mapping[str, Any], result: Json | Refused, shape: Json) -> Iterator[tuple[Place, str]]:
-    """Every place of a line that can be altered, and how; `result` and `shape` are what the spec answers and shows."""
-    if "state" in line:
-        yield from _changes(line["state"], shape, ("state",))
-    if "result" in line:
-        yield from _changes(line["result"], result, ("result",))
-        yield ("result",), TO_ERROR
-    if "error" in line:
-        yield ("error", "class"), ""
-        if isinstance(result, Refused) and result.message is not None and "message" in line["error"]:
-            yield ("error", "message"), ""
-        yield ("error",), TO_RESULT
-
-
 def altered(
     machine: Machine[Any], path: Path, *, share: float = 1.0, seed: int = 0, release: str | None = None
 ) -> AlterationCounts:
@@ -119,7 +139,7 @@ def altered(
     The trace itself must be accepted (known deviations too) up to the line where it is rejected or leaves the contract.
     `release` is the release of Kafka that was recorded, if not the newest.
     """
-    rng = random.Random(seed)
+    drawn = _Drawn(random.Random(seed), share)
     data = path.read_bytes()
     lines = (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()
     check = Check(machine, path.name, release=release)
@@ -131,30 +151,35 @@ def altered(
         line = check.validated(orjson.loads(text), number)
         record, before = line.record, check.frontier
         made = None if line.op == "init" or not check.complete(line) else [*check.attempts(line)]
-        if (check.begin(line) if line.op == "init" else check.explained(line, made)) is not None:
+        if line.op == "init":
+            verdict = check.begin(line)
+            result, shape, deviates = None, check.machine.observe(check.frontier[0].state), False
+        else:
+            explanations = check.explanations(line, made)
+            verdict = check.settled(line, explanations)
+            if verdict is None:
+                result, shape = _expected(check, explanations)
+                deviates = not explanations.found
+        if verdict is not None:
             break
         after = check.frontier
-        check.frontier = before
-        result, shape, deviates = _expected(check, line, made)
-        for place, how in _alterations(record, result, shape):
-            if rng.random() >= share:
-                continue
+        for place, how in drawn.of_line(record, result, shape):
             tried += 1
             changed = line._replace(record=_changed(record, place, how))
             check.frontier, check.left = before, MAX_CALLS  # it is a trace of its own
-            verdict, by_spec = _judge(check, changed, made, cited)
-            if verdict == "accepted" and deviates and by_spec:
+            became, by_spec = _judge(check, changed, made, cited)
+            if became == "accepted" and deviates and by_spec:
                 righted += 1
                 continue
-            if verdict == "accepted":  # does it show at a later line?
+            if became == "accepted":  # does it show at a later line?
                 rest = Check(machine, path.name, release=release)
                 rest.frontier = check.frontier
                 final = rest.run(lines[number:], lambda: None) if number < len(lines) else None
                 if final is not None:
-                    verdict = final.verdict if final.verdict != "rejected" or final.clause else UNCITED
+                    became = final.verdict if final.verdict != "rejected" or final.clause else UNCITED
                     later += final.verdict == "rejected"
-            if verdict != "rejected":
-                accepted.append(Alteration(number, _path(place, how), changed.record, verdict))
+            if became != "rejected":
+                accepted.append(Alteration(number, _path(place, how), changed.record, became))
         check.frontier = after
     return AlterationCounts(tried, later, righted, tuple(accepted))
 
@@ -178,19 +203,16 @@ def _judge(check: Check, line: Line, made: Attempts | None, cited: set[tuple[str
     return "rejected" if kind in cited else UNCITED, False
 
 
-def _expected(check: Check, line: Line, made: Attempts | None) -> tuple[Json | Refused, Json, bool]:
-    """What the spec shows at a line, or what a known deviation that explains it does, for the shape of it (what may be
-    left out, whether a message is stated); and whether only a known deviation explains it."""
-    if line.op == "init":
-        return None, check.machine.observe(check.fresh(line.arguments).state), False
-    found, deviated, _ = check.explanations(line, made)
-    if found:
-        return found[0].result, found[0].observation, False
-    attempt, ids = deviated[0]
+def _expected(check: Check, explanations: Explanations) -> tuple[Json | Refused, Json]:
+    """What the spec shows at a line, or what a known deviation that explains it does: for the shape of it, what may be
+    left out, and whether a message is stated."""
+    if explanations.found:
+        return explanations.found[0].result, explanations.found[0].observation
+    attempt, ids = explanations.deviated[0]
     result, observation = attempt.result, attempt.observation
     for deviation, at in zip(check.deviations, check.ghost_of, strict=True):
         if deviation.id in ids:
             ghost = None if at is None else attempt.after.ghosts[at]
             call = attempt.operation.name, attempt.arguments
             result, observation = deviation.rewrite(ghost, attempt.after.state, *call, result, observation)
-    return result, observation, True
+    return result, observation

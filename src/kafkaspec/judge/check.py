@@ -155,6 +155,16 @@ class Attempt(NamedTuple):
     observation: Json
 
 
+class Explanations(NamedTuple):
+    """What explains a line."""
+
+    found: list[Attempt]
+    deviated: list[tuple[Attempt, tuple[str, ...]]]
+    """the calls that explain it by known deviations, with these"""
+    outside: Outside | None
+    """the precondition that the call breaks in a possible state, if it is recorded whole"""
+
+
 class _Bound(NamedTuple):
     """An operation made ready for the fast path."""
 
@@ -486,7 +496,9 @@ class Check:
             line = self.validated(record, number)
             if line.op == "init":
                 return self.begin(line)
-            return self.explained(line) if self.unknown_since is None else self.in_any_state(line)
+            if self.unknown_since is not None:
+                return self.in_any_state(line)
+            return self.settled(line, self.explanations(line))
         except NotOfTheSpec as e:
             if not self.skips:
                 raise
@@ -501,10 +513,9 @@ class Check:
         if op is not None and op.needs_no_state and self.complete(line):
             record = {k: v for k, v in line.record.items() if k not in ("state", "parts")}
             answer = line._replace(record=record)
-            made = list(self.attempts(answer))
-            found, deviated, outside = self.explanations(answer, made)
-            if found or deviated or outside is not None or self.strict or not self.initials:
-                verdict = self.explained(answer, made)
+            explanations = self.explanations(answer)
+            if any(explanations) or self.strict or not self.initials:
+                verdict = self.settled(answer, explanations)
                 self.resume(line.record)
                 return verdict
             # a known deviation may be met that comes of what was before
@@ -534,11 +545,11 @@ class Check:
             self.unknown_since = self.unknown_since or number
             self.frontier = self.frontier[:1]  # any state, of which nothing is asked
 
-    def explained(self, line: Line, made: Iterable[Attempt | Outside] | None = None) -> Verdict | None:
-        """Judge a call; None if it is explained. `made`: as in `explanations`."""
+    def settled(self, line: Line, explanations: Explanations) -> Verdict | None:
+        """Judge a call by what explains it; None if something does."""
         number = line.number
         self.histories = self.histories or 1
-        found, deviated, outside = self.explanations(line, made)
+        found, deviated, outside = explanations
         if deviated and not found:
             self.note(*min(deviated, key=lambda d: len(d[1])), line.step, number)
         attempts = [*((a, ()) for a in found), *deviated]
@@ -631,12 +642,8 @@ class Check:
                     )
                 yield self.attempt(line, possible, op, arguments)
 
-    def explanations(
-        self, line: Line, made: Iterable[Attempt | Outside] | None = None
-    ) -> tuple[list[Attempt], list[tuple[Attempt, tuple[str, ...]]], Outside | None]:
-        """The calls that explain a line; those that explain it by known deviations, with these; and, if the call is
-        recorded whole and breaks a precondition in a possible state, that precondition. `made`: the line's attempts,
-        where they were made before."""
+    def explanations(self, line: Line, made: Iterable[Attempt | Outside] | None = None) -> Explanations:
+        """What explains a line. `made`: its attempts, where they were made before."""
         found: list[Attempt] = []
         deviated: list[tuple[Attempt, tuple[str, ...]]] = []
         broken = None
@@ -651,14 +658,14 @@ class Check:
                 self.left -= len(self.deviations)
                 if ids := self.deviating(line.record, attempt):
                     deviated.append((attempt, ids))
-        return found, deviated, broken
+        return Explanations(found, deviated, broken)
 
     def complete(self, line: Line) -> bool:
         """Whether the call itself is recorded whole."""
         if line.op is None:
             return False
-        op = self.machine.find(line.op)
-        return all(t in line.arguments or p in op.defaults for t, p in op.parameters.items())
+        bound = self.bounds[line.op]
+        return (bound.names if bound.required is None else bound.required) <= line.arguments.keys()
 
     def calls(self, line: Line, state: Any) -> Iterator[tuple[Operation[Any], dict[str, Any]]]:
         """Every call that the line may be, its missing arguments taken from the candidates."""
@@ -802,7 +809,10 @@ class Check:
                 number, str(unknown(f"operation of {self.machine.name}", history.cut(op), self.machine.operations))
             )
         else:
-            found = self.machine.find(op)
+            bound = self.bounds[op]
+            if self.complete(line) and arguments.keys() <= bound.names and bound.fits(arguments):
+                return line
+            found = bound.operation
             types = {name: found.hints.get(python, Any) for name, python in found.parameters.items()}
         for name, value in arguments.items():
             if name not in types:
@@ -894,14 +904,13 @@ class Check:
         self, line: Line, broken: Ids, result: Json | Refused, observation: Json, what: str, nearest: str
     ) -> Verdict:
         """A rejection in full, by the rules that may be broken, against the answer and the observation expected."""
-        known = {c.id: c for c in clauses.all_clauses()}
         clause = next(iter(broken), "")
         return self.verdict(
             "rejected",
             line,
             clause=clause,
             others=broken[1:],
-            sentence=known[clause].sentence if clause in known else "",
+            sentence=clauses.sentence(clause),
             what=what,
             expected={**history.outcome(result), "state": observation},
             differences=tuple(self.differing(observation, line.record)),

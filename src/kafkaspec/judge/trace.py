@@ -84,12 +84,12 @@ def _within_doubles(line: bytes) -> bytearray:
 
 def is_deep(value: Json) -> bool:
     """Whether it is nested deeper than a line may be."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [c for v in level if isinstance(v, dict | list) for c in (v.values() if isinstance(v, dict) else v)]
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(MAX_DEPTH - 1):
+        level = [c for v in level for c in (v.values() if isinstance(v, dict) else v) if isinstance(c, (dict, list))]
         if not level:
             return False
-    return True
+    return any(level)
 
 
 class CountingReader(io.RawIOBase):

@@ -9,6 +9,7 @@ import dataclasses
 import enum
 import inspect
 import reprlib
+from collections import ChainMap
 from types import FunctionType
 from typing import Any
 
@@ -30,7 +31,7 @@ def words(tree: ast.FunctionDef, f: FunctionType) -> tuple[int, str] | None:
     given = tree.args
     if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
         return tree.lineno, f"{tree.name}: a parameter has a name and a type, without *, ** or /"
-    names = {**vars(builtins), **f.__globals__, **inspect.getclosurevars(f).nonlocals}
+    names = ChainMap(dict(inspect.getclosurevars(f).nonlocals), f.__globals__, vars(builtins))
     for n in ast.walk(tree):
         if not isinstance(n, ast.Name | ast.arg):
             continue

@@ -107,8 +107,11 @@ class _Rewrite(ast.NodeTransformer):
 
     def in_order(self, *parts: ast.expr | None) -> list[bool]:
         """Which of these parts, which Python evaluates from left to right, stand before a call? A helper may guard."""
-        calls = [p is not None and any(isinstance(m, ast.Call) for m in ast.walk(p)) for p in parts]
-        return [any(calls[i + 1 :]) for i in range(len(parts))]
+        early = [False] * len(parts)
+        for i in range(len(parts) - 1, 0, -1):
+            p = parts[i]
+            early[i - 1] = early[i] or (p is not None and any(isinstance(m, ast.Call) for m in ast.walk(p)))
+        return early
 
     def before(self, early: bool, e: ast.expr) -> ast.expr:
         """A part that is evaluated `early`, before a call beside it."""
@@ -783,10 +786,10 @@ def _copy(f: FunctionType) -> ast.FunctionDef:
     n = definition(f)
     lines = linecache.getlines(f.__code__.co_filename)[n.lineno - 1 : n.end_lineno]
     inside = lines[0][:1].isspace()  # within parentheses a line may begin anywhere, so that none is moved
-    (tree,) = ast.parse("".join(["if True:\n", *lines] if inside else lines)).body
+    above = "\n" * (n.lineno - 1 - inside)
+    (tree,) = ast.parse("".join([above, "if True:\n", *lines] if inside else [above, *lines])).body
     if isinstance(tree, ast.If):
         (tree,) = tree.body
-    ast.increment_lineno(tree, n.lineno - 1 - inside)
     assert isinstance(tree, ast.FunctionDef)
     return tree
 

@@ -467,7 +467,8 @@ def audited_recording(recording: str) -> _Claim:
             wrong += recorded.wrongly_audited(r, a)
             truth = r.truth
             if truth is not None:
-                wrong += recorded.disagreements(truth, directories) + recorded.miscounted(r, truth, a)
+                read = cache(recorded.contents)
+                wrong += recorded.disagreements(truth, directories, read) + recorded.miscounted(r, truth, a, read)
                 told += sum(len(x) for outcomes in truth["acknowledged"].values() for x in outcomes.values())
         partitions += len(a.partitions)
         records += sum(p.records for p in a.partitions)
