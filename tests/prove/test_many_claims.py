@@ -6,7 +6,7 @@ The false ones are found by exploring; the names tell which they are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Annotated
+from typing import Annotated, Any
 
 import pytest
 
