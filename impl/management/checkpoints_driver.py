@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from kafkaspec.contract.codec import encode as to_json
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import SimulatedDisk, StorageError
 from kafkaspec.impl.management import checkpoints as impl

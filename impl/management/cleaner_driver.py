@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from kafkaspec.contract.codec import Json, encode, view
+from kafkaspec.contract.codec import Json, encode, replace, view
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.management import cleaner as impl
 from kafkaspec.impl.management.checkpoints import ByPartition, TopicPartition, decode, topic_partition

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from kafkaspec.contract.codec import Unordered, encode
+from kafkaspec.contract.codec import Unordered, encode, replace
 from kafkaspec.contract.machine import ByName, Json
 from kafkaspec.impl.common.disk import SimulatedDisk, StorageError
 from kafkaspec.impl.management.checkpoints import PARTITION_METADATA

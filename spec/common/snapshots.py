@@ -6,9 +6,10 @@ structures".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Generic, Self, TypeVar
 
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.numbers import Within
 
 V = TypeVar("V")

@@ -13,12 +13,13 @@ Formatter, ScramParser, DynamicVoters, BootstrapMetadata and BootstrapDirectory,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Int16, NodeId, Within

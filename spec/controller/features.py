@@ -12,12 +12,13 @@ FeatureControlManager, QuorumFeatures, Feature and MetadataVersion, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import A_QUESTION, ONE_CALL, clause, not_modelled, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Int16, LeaderEpoch, NodeId, Within

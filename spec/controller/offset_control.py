@@ -11,13 +11,13 @@ transactions".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import Duration, Int64, LeaderEpoch, Offset, Timestamp, Within

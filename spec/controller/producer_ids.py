@@ -9,13 +9,13 @@ Internals, ch. 11, "ProducerIdControlManager"; KIP-730.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import not_modelled, states
-from kafkaspec.contract.codec import partial
+from kafkaspec.contract.codec import partial, replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Refused, Step
 from kafkaspec.contract.numbers import BrokerEpoch, Int64, NodeId, Within

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
-from kafkaspec.contract.codec import encode
+from kafkaspec.contract.codec import encode, replace
 from kafkaspec.contract.machine import Exhaustive, Json
 from kafkaspec.language.concrete import element
 from kafkaspec.lockstep.exhaustive import Call, RefinementMapping

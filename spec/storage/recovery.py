@@ -12,13 +12,14 @@ recovery"; the design notes ("Implementation", 'Log'); LogLoader, UnifiedLog, Lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
 
 from icontract import ensure, require
 
 from kafkaspec.contract.clauses import clause, not_modelled, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.governs import governs
 from kafkaspec.contract.machine import Machine, Step
 from kafkaspec.contract.numbers import Few, LeaderEpoch, Offset

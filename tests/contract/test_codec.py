@@ -5,14 +5,14 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaspec.contract.codec import Fields, Unordered, decode, decoder, encode, is_partial, partial, view
+from kafkaspec.contract.codec import Fields, Unordered, decode, decoder, encode, is_partial, partial, replace, view
 from kafkaspec.lockstep.compare import differences, matches, same
 
 
@@ -270,3 +270,13 @@ def test_a_view_has_the_fields_of_its_type_and_what_is_given() -> None:
     assert view(Some, Whole(), is_torn=True) == Some(7, Kind.FUTURE, True)
     with pytest.raises(AttributeError, match="size"):
         view(Some, Log())
+
+
+def test_a_field_that_is_given_by_name_alone_may_stand_before_the_others() -> None:
+    @dataclass(frozen=True)
+    class Both:
+        named: int = field(kw_only=True)
+        placed: int = 0
+
+    assert replace(Both(1, named=2), placed=3) == Both(3, named=2)
+    assert replace(Both(1, named=2), named=3) == Both(1, named=3)

@@ -8,10 +8,11 @@ Source: QuorumController and PeriodicTaskControlManager, Kafka 4.3.0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
 from kafkaspec.contract.clauses import ONE_CALL, states
+from kafkaspec.contract.codec import replace
 from kafkaspec.contract.numbers import Within
 from kafkaspec.spec.common.metadata_log import (
     NO_EPOCH,

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkaspec.contract.clauses import states
+from kafkaspec.contract.codec import replace
 from kafkaspec.spec.common.frozen import Frozen
 from kafkaspec.spec.storage.log_loader import EPOCHS, LOG, Content, LogFile
 

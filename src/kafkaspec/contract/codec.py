@@ -95,7 +95,7 @@ def _viewer(shape: Any, *given: str) -> Callable[[Any, Mapping[str, Any]], Any]:
         raise TypeError(f"{shape.__qualname__} has no field {', '.join(n for n in given if n not in known)}")
     values = [
         (f"{f.name}=" if f.kw_only is True else "") + (f"more[{f.name!r}]" if f.name in given else f"thing.{f.name}")
-        for f in dataclasses.fields(shape)
+        for f in sorted(dataclasses.fields(shape), key=lambda f: f.kw_only is True)  # as arguments must stand
     ]
     made: Callable[[Any, Mapping[str, Any]], Any] = eval(
         f"lambda thing, more: shape({', '.join(values)})", {"shape": shape}

@@ -14,8 +14,9 @@ import importlib
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from importlib.abc import InspectLoader
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Self
 
@@ -62,28 +63,25 @@ def functions() -> list[FunctionType]:
 
 class ModuleRewrite:
     """Within this context, which may be entered again and again, the functions of a module run the code of a changed
-    tree. In that no function is added or taken away, and none begins on another line. `names` are globals which the
-    tree uses beside the module's own; `of`: `functions()`, which several rewrites may share."""
+    tree, whose nodes know where they stand. In that no function is added or taken away, and none begins on another
+    line; without one only the answers that are kept are forgotten. `names` are globals which the tree uses beside the
+    module's own; `of`: `functions()`, which several rewrites may share."""
 
     def __init__(
         self,
         module: ModuleType,
-        tree: ast.Module,
+        tree: ast.Module | None,
         names: Mapping[str, Any] | None = None,
         of: Sequence[FunctionType] | None = None,
     ) -> None:
         """ValueError: the tree has other functions, or the module has a name of `names`."""
-        path = str(module.__file__)
         self._space, self._names = vars(module), dict(names or {})
         if taken := sorted(set(self._names) & set(self._space)):
             raise ValueError(f"{module.__name__} has a name {taken[0]} of its own")
-        old, new = (
-            compile(text, path, "exec", dont_inherit=True)
-            for text in (tree_of(module), ast.fix_missing_locations(tree))
-        )
-        changed = _pairs(old, new)
-        found = [f for f in (functions() if of is None else of) if f.__code__ in changed]
-        self._functions = [(f, f.__code__, changed[f.__code__]) for f in found]
+        changed: dict[CodeType, CodeType] = {}
+        if tree is not None:
+            changed = _pairs(_code_of(module), compile(tree, str(module.__file__), "exec", dont_inherit=True))
+        self._functions = [(f, f.__code__, changed[f.__code__]) for f in _running(changed, of)]
         self._keeping = keeping(module)
 
     def __len__(self) -> int:
@@ -112,6 +110,20 @@ class ModuleRewrite:
     def _forget(self) -> None:
         for f in self._keeping:
             f.cache_clear()
+
+
+def _code_of(module: ModuleType) -> CodeType:
+    """The code that a module's own text comes to, which Python's own loaders keep beside it."""
+    loader = module.__loader__
+    kept = loader.get_code(module.__name__) if isinstance(loader, InspectLoader) else None
+    return kept or compile(tree_of(module), str(module.__file__), "exec", dont_inherit=True)
+
+
+def _running(codes: Collection[CodeType], of: Sequence[FunctionType] | None) -> list[FunctionType]:
+    """Those of these functions, or of all, that run one of the codes. Of most the name says that they do not."""
+    names = {code.co_qualname for code in codes}
+    every = () if not names else functions() if of is None else of
+    return [f for f in every if f.__code__.co_qualname in names and f.__code__ in codes]
 
 
 def _pairs(old: CodeType, new: CodeType) -> dict[CodeType, CodeType]:

@@ -164,10 +164,11 @@ class _WatcherInserter(ast.NodeTransformer):
         clauses = self.stated.get(function, ()) if self.refusal is None else self.refusal[:1]
         said = self.refusal if self.refusal is not None and self.refusal[1] else None
         self.sites.append(Site(self.module.__name__, node.lineno, ast.unparse(node), kind, function, clauses, said))
-        return ast.Constant((len(self.sites) - 1) * SIDES)
+        return ast.copy_location(ast.Constant((len(self.sites) - 1) * SIDES), node)
 
     def _called(self, name: str, node: ast.expr, *arguments: ast.expr) -> ast.expr:
-        return ast.copy_location(ast.Call(ast.Name(f"_site_{name}", ast.Load()), list(arguments), []), node)
+        watcher = ast.copy_location(ast.Name(f"_site_{name}", ast.Load()), node)
+        return ast.copy_location(ast.Call(watcher, list(arguments), []), node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         kinds = [type(op) for op in node.ops]
@@ -406,9 +407,10 @@ def _texts(machine: Machine[Any]) -> tuple[Cover, Sequence[ModuleRewrite]]:
         watchers, every = cover.watchers(), functions()
         texts = []
         for module in modules:
-            tree = tree_of(module)
+            tree, before = tree_of(module), len(cover.sites)
             _WatcherInserter(module, {f for home, f in wanted if home == module.__name__}, cover.sites).visit(tree)
-            texts.append(ModuleRewrite(module, tree, watchers, every))
+            changed = tree if len(cover.sites) > before else None
+            texts.append(ModuleRewrite(module, changed, watchers, every))
         within = {(site.module, site.function) for site in cover.sites}
         cover.keeping = [f for f in keeping_in(machine) if within & _names_of(_called_from([f], modules))]
         _KNOWN[id(machine)] = machine, cover, texts

@@ -209,13 +209,15 @@ class Session:
         self.keeping = False
         self.release = target.hello.version if target.hello.name == "Apache Kafka" else None
         self.checking = self._brief()
-        self.concretes: list[tuple[str, Any, Concrete]] = []
         self.mappings = names_of(self.subsystem.refinements)
-        for name, how in zip(self.mappings, self.subsystem.refinements, strict=True):
-            self.concretes.append((name, how, Concrete(how.model, how.sizes)))
         self.digests: dict[Hashable, str] = {}
         self.looked: Any = None
         self.reachable = {name: t.reachable for name, t in zip(self.mappings, tours_of(job), strict=False)}
+        self.concretes: list[tuple[str, RefinementMapping[Any], Concrete]] = [
+            (name, how, Concrete(how.model, how.sizes))
+            for name, how in zip(self.mappings, self.subsystem.refinements, strict=True)
+            if name in self.reachable
+        ]
         self.last_observed: tuple[Any, Json] = self, None
         self.last_state: tuple[Json, bytes] = self, b""
         self.right: set[tuple[str, bytes, bytes]] = set()

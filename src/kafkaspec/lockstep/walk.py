@@ -62,6 +62,38 @@ class Walk:
     outside: Outside | None = None
 
 
+MOST_SAID: Final = 1 << 15
+"""Of at most this many calls it is kept what the spec says."""
+
+
+class Said:
+    """What a spec says to calls, each asked once: what is drawn is often drawn again. A call that needs no state is the
+    same one after any other, in further walks too; the others are while the state stays. Arguments are candidates, and
+    are known by their identities. The rules must stay as they are while one of these is used."""
+
+    def __init__(self, machine: Machine[Any], contracts: bool = True) -> None:
+        self.machine = machine
+        self.contracts = contracts
+        self._state: Any = None
+        self._here: dict[tuple[Hashable, ...], tuple[Any, Step[Any] | Outside]] = {}
+        self._anywhere: dict[tuple[Hashable, ...], tuple[Any, Step[Any] | Outside]] = {}
+
+    def step(self, op: Operation[Any], state: Any, arguments: Mapping[str, Any]) -> Step[Any] | Outside:
+        """The same as `Machine.apply`."""
+        if state is not self._state:
+            self._state, self._here = state, {}
+        known = self._anywhere if op.needs_no_state else self._here
+        key = (op.name, *map(id, arguments.values()))
+        found = known.get(key)
+        if found is None:  # the arguments are kept, so that no others have their identities
+            if len(known) == MOST_SAID:
+                known.clear()
+            step = self.machine.apply(state, op.name, arguments, self.contracts)
+            found = known[key] = arguments, step
+        step = found[1]
+        return Step(state, step.result) if op.needs_no_state and isinstance(step, Step) else step
+
+
 class Pair:
     """A spec's state beside a driver. The records of a failing history show what the driver answered."""
 
@@ -74,13 +106,14 @@ class Pair:
         model_state: ModelState | None = None,
         who: str = "lockstep",
         contracts: bool = True,
+        said: Said | None = None,
     ) -> None:
         """Both begin again; `init` is the configuration by Python names. A driver that begins elsewhere is a failure of
         the first step."""
         self.machine = machine
         self.driver = driver
         self.who = who
-        self.contracts = contracts
+        self.said = said or Said(machine, contracts)
         self.model_state = model_state
         self.coverage = Coverage()
         self._shown_of: Any = None
@@ -113,7 +146,7 @@ class Pair:
 
     def call(self, op: Operation[Any], arguments: Mapping[str, Any]) -> Outside | None:
         """One call to both; `failure` is set if they disagree. A call outside the contract is made to neither."""
-        step = self.machine.apply(self.state, op.name, arguments, self.contracts)
+        step = self.said.step(op, self.state, arguments)
         if isinstance(step, Outside):
             return step
         moved, self.state = step.state is not self.state, step.state
@@ -219,12 +252,14 @@ def walk(
     outside: bool = False,
     model_state: ModelState | None = None,
     contracts: bool = True,
+    said: Said | None = None,
 ) -> Walk:
     """Walk `steps` calls, all drawn from one generator: the same seed is the same walk.
 
     Each walk weighs the operations again and leaves some out, so that histories with many of one kind come up. With
     `outside`, the first call that breaks a precondition ends the walk (and is not made); without, it is drawn again.
-    `contracts` has the spec watch itself: a broken postcondition raises icontract.ViolationError.
+    `contracts` has the spec watch itself: a broken postcondition raises icontract.ViolationError; so has `said`, which
+    several walks may share.
     """
     rng = random.Random(seed)
     pick: Pick = rng.choice
@@ -237,7 +272,7 @@ def walk(
     offers = Offers(machine)
     init, who = draw_init(machine, pick), f"lockstep, seed {seed}"
     with few_collections():
-        pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts)
+        pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts, said=said)
         done = drawn = 0
         left: Outside | None = None
         while left is None and pair.failure is None and done < steps and drawn < 10 * steps:
