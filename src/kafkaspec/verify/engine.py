@@ -27,7 +27,7 @@ import icontract
 from kafkaspec import workers
 from kafkaspec.audit.finding import Severity
 from kafkaspec.contract import subsystem, traceability
-from kafkaspec.contract.project import line_of, unforeseen
+from kafkaspec.contract.project import line_of, project, unforeseen
 from kafkaspec.contract.subsystem import Subsystem
 from kafkaspec.errors import ENDINGS, UserError, unknown
 from kafkaspec.verify import budget
@@ -177,8 +177,9 @@ def _again(name: str, check: str, seeds: int) -> str:
 
 
 def _todo(wanted: Sequence[str], only: str | None, jobs: int) -> list[Unit]:
-    """`units`, which imports the subsystems' files: where processes are used, in one of them."""
-    if not jobs:
+    """`units`, which imports the subsystems' files: where processes are used, and some are not ours, in one of them. What
+    is imported here is not imported in each process once more."""
+    if not jobs or project() is None:
         return units(wanted, only)
     (found,) = workers.each(
         _units, [(wanted, only)], 1, lambda _, how: UserError(f"the process that imported the subsystems {how}")
