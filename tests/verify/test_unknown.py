@@ -53,7 +53,7 @@ def test_an_operation_that_no_walk_calls_is_red(monkeypatch: pytest.MonkeyPatch)
     machine = find("replicas").spec.machine
     coverage.operations.update({name: 1 for name in machine.operations if name != "compareEpochs"})
     walked = SimpleNamespace(coverage=coverage, steps=1, failure=None)
-    monkeypatch.setattr(walk, "walk", lambda *_: walked)
+    monkeypatch.setattr(walk, "walk", lambda *_, **__: walked)
     (row,) = established(Unit("replicas", "impl against spec", 0), 200)[1]
     assert row.why == "never called in 50 seeds: compareEpochs"
     assert established(Unit("replicas", "impl against spec", 0), 4)[1][0].ok, "too few walks to say so"

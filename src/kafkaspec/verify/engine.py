@@ -177,8 +177,8 @@ def _again(name: str, check: str, seeds: int) -> str:
 
 
 def _todo(wanted: Sequence[str], only: str | None, jobs: int) -> list[Unit]:
-    """`units`, which imports the subsystems' files: where processes are used, and some are not ours, in one of them. What
-    is imported here is not imported in each process once more."""
+    """`units`, which imports the subsystems' files: where processes are used, and some are not ours, in one of them.
+    What is imported here is not imported in each process once more."""
     if not jobs or project() is None:
         return units(wanted, only)
     (found,) = workers.each(
