@@ -108,7 +108,7 @@ def test_an_outline_of_what_is_true_does_not_prove_what_is_false() -> None:
     assert prove(m, timeout_s=2, outlines=found).unproved == ("smaller",)
 
 
-@pytest.mark.parametrize("o", WRONG, ids=str)
+@pytest.mark.parametrize("o", WRONG, ids=range(len(WRONG)))
 def test_a_wrong_outline_proves_nothing_and_hides_nothing(o: Outline) -> None:
     for m, unproved in ((load(RestsFar), ("smaller",)), (model(BODY, VARIABLES, ABSTRACT), ())):
         assert prove(m, timeout_s=2, outlines=everywhere(m, o)).unproved == unproved
