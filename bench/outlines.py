@@ -3,7 +3,7 @@
     nice python bench/outlines.py                 the proofs of all subsystems
     nice python bench/outlines.py raft quorum     of some
 
-A file proofs/AREA/NAME.outlines.json says of a model's claim and action which way a refinement's step took, and of each
+A file proofs/AREA/NAME.json says of a model's claim and action which way a refinement's step took, and of each
 hard part its number, the options in the solver's portfolio, and from which claims it follows. `verify` and `prove` ask
 that first. Where a text has changed, they look for a proof as if there were no outline, which costs time and nothing
 else: then write the files again. What a file says and is proved so stays; without the file all is found anew. A proof

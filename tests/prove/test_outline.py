@@ -17,7 +17,6 @@ from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, load
 from kafkaspec.language.defined import DEFINED
 from kafkaspec.models.controller.raft import Roles
-from kafkaspec.models.examples.two_phase import TwoPhase
 from kafkaspec.prove import outline, solver
 from kafkaspec.prove.engine import ProofResult, prove
 from kafkaspec.prove.obligations import START
@@ -25,7 +24,7 @@ from kafkaspec.prove.outline import Outline, Outlines, Step, recorded, text
 from kafkaspec.prove.solver import NUMBERS, PORTFOLIO
 from tests.language.texts import model
 from tests.prove.rooms import Counter, FalseCounter
-from tests.prove.test_asked import RestsFar
+from tests.prove.test_asked import RestsFar, Unbounded
 from tests.prove.test_ways import ABSTRACT, BODY, VARIABLES
 
 WRONG: list[Outline] = [
@@ -63,14 +62,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a package of somebody's proofs, that is imported as `somebodys`."""
     folder = tmp_path / "somebodys"
     folder.mkdir()
-    (folder / "__init__.py").touch()
+    for name in ("__init__", "here", "there"):
+        (folder / f"{name}.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "somebodys", raising=False)
     return folder
 
 
 @pytest.mark.usefixtures("all_parts")
-@pytest.mark.parametrize("m", [load(TwoPhase), model(BODY, VARIABLES, ABSTRACT)], ids=["TwoPhase", "refines"])
+@pytest.mark.parametrize("m", [load(Unbounded), model(BODY, VARIABLES, ABSTRACT)], ids=["Unbounded", "refines"])
 def test_what_was_learnt_is_all_that_is_asked(m: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     first, found = learnt(m)
     assert first.complete
@@ -131,11 +131,11 @@ def test_outlines_are_read_as_they_were_written(package: Path) -> None:
         ("c", START): Outline(steps),
         ("d", "go"): Outline((), 0),
     }
-    (package / "here.outlines.json").write_text(text({"M": known}), "utf-8")
+    (package / "here.json").write_text(text({"M": known}), "utf-8")
     assert recorded("somebodys.here", "M") == known
     assert recorded("somebodys.here", "Other") == {}
     assert recorded("somebodys.there", "M") == {}
-    for nowhere in ("here", "__main__", "somewhere.else", "sys.here", "textwrap.here"):
+    for nowhere in ("", "here", "__main__", "sys", "somewhere.else", "sys.here", "textwrap.here"):
         assert recorded(nowhere, "M") == {}
 
 
@@ -163,8 +163,8 @@ def test_outlines_are_read_as_they_were_written(package: Path) -> None:
     ids=lambda text: text[:40],
 )
 def test_a_damaged_file_is_told_by_its_name(written: str, package: Path) -> None:
-    (package / "here.outlines.json").write_bytes(written.encode("latin-1"))
-    with pytest.raises(UserError, match=r"here\.outlines\.json: no outlines of proofs") as error:
+    (package / "here.json").write_bytes(written.encode("latin-1"))
+    with pytest.raises(UserError, match=r"here\.json: no outlines of proofs") as error:
         recorded("somebodys.here", "M")
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 300

@@ -51,7 +51,7 @@ Attempts = list[Attempt | Outside]
 """The calls that a line may be, made once for all of its alterations."""
 
 
-class _Drawn:
+class _Places:
     """Of all places of a line that can be altered, and how ("": to another value), a random share."""
 
     def __init__(self, rng: random.Random, share: float) -> None:
@@ -139,7 +139,7 @@ def altered(
     The trace itself must be accepted (known deviations too) up to the line where it is rejected or leaves the contract.
     `release` is the release of Kafka that was recorded, if not the newest.
     """
-    drawn = _Drawn(random.Random(seed), share)
+    drawn = _Places(random.Random(seed), share)
     data = path.read_bytes()
     lines = (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()
     check = Check(machine, path.name, release=release)

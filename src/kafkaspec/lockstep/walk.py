@@ -62,11 +62,11 @@ class Walk:
     outside: Outside | None = None
 
 
-MOST_SAID: Final = 1 << 15
+MOST_ANSWERS: Final = 1 << 15
 """Of at most this many calls it is kept what the spec says."""
 
 
-class Said:
+class Answers:
     """What a spec says to calls, each asked once: what is drawn is often drawn again. A call that needs no state is the
     same one after any other, in further walks too; the others are while the state stays. Arguments are candidates, and
     are known by their identities. The rules must stay as they are while one of these is used."""
@@ -86,7 +86,7 @@ class Said:
         key = (op.name, *map(id, arguments.values()))
         found = known.get(key)
         if found is None:  # the arguments are kept, so that no others have their identities
-            if len(known) == MOST_SAID:
+            if len(known) == MOST_ANSWERS:
                 known.clear()
             step = self.machine.apply(state, op.name, arguments, self.contracts)
             found = known[key] = arguments, step
@@ -106,14 +106,14 @@ class Pair:
         model_state: ModelState | None = None,
         who: str = "lockstep",
         contracts: bool = True,
-        said: Said | None = None,
+        answers: Answers | None = None,
     ) -> None:
         """Both begin again; `init` is the configuration by Python names. A driver that begins elsewhere is a failure of
         the first step."""
         self.machine = machine
         self.driver = driver
         self.who = who
-        self.said = said or Said(machine, contracts)
+        self.answers = answers or Answers(machine, contracts)
         self.model_state = model_state
         self.coverage = Coverage()
         self._shown_of: Any = None
@@ -146,7 +146,7 @@ class Pair:
 
     def call(self, op: Operation[Any], arguments: Mapping[str, Any]) -> Outside | None:
         """One call to both; `failure` is set if they disagree. A call outside the contract is made to neither."""
-        step = self.said.step(op, self.state, arguments)
+        step = self.answers.step(op, self.state, arguments)
         if isinstance(step, Outside):
             return step
         moved, self.state = step.state is not self.state, step.state
@@ -252,14 +252,14 @@ def walk(
     outside: bool = False,
     model_state: ModelState | None = None,
     contracts: bool = True,
-    said: Said | None = None,
+    answers: Answers | None = None,
 ) -> Walk:
     """Walk `steps` calls, all drawn from one generator: the same seed is the same walk.
 
     Each walk weighs the operations again and leaves some out, so that histories with many of one kind come up. With
     `outside`, the first call that breaks a precondition ends the walk (and is not made); without, it is drawn again.
-    `contracts` has the spec watch itself: a broken postcondition raises icontract.ViolationError; so has `said`, which
-    several walks may share.
+    `contracts` has the spec watch itself: a broken postcondition raises icontract.ViolationError; so has `answers`,
+    which several walks may share.
     """
     rng = random.Random(seed)
     pick: Pick = rng.choice
@@ -272,7 +272,7 @@ def walk(
     offers = Offers(machine)
     init, who = draw_init(machine, pick), f"lockstep, seed {seed}"
     with few_collections():
-        pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts, said=said)
+        pair = Pair(machine, driver, init, model_state=model_state, who=who, contracts=contracts, answers=answers)
         done = drawn = 0
         left: Outside | None = None
         while left is None and pair.failure is None and done < steps and drawn < 10 * steps:

@@ -8,11 +8,13 @@ nothing.
 
 from __future__ import annotations
 
-import importlib.resources
+import importlib.util
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.abc import ResourceLoader
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,8 +22,8 @@ import orjson
 from kafkaspec.errors import UserError
 from kafkaspec.prove.solver import NUMBERS, PORTFOLIO, Budget, Question
 
-SUFFIX = ".outlines.json"
-"""The end of the file's name that stands beside a module of proofs."""
+SUFFIX = ".json"
+"""The end of the name of the file that stands beside a module of proofs."""
 
 AGAIN_S = 0.3
 """The share of an attempt that an outline tells. The first that finds no proof is the obligation's last of its kind."""
@@ -84,20 +86,18 @@ def _cost(q: Question, options: int, among: str | frozenset[str]) -> float:
 
 
 def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
-    """The outlines of a model that stand beside the module of its proofs, `kafkaspec.proofs.AREA.NAME`; none if there
-    is no such file. Raises UserError for a file that cannot be read as outlines."""
-    package, _, name = module.rpartition(".")
-    if not package:
-        return {}
+    """The outlines of a model that stand beside the module of its proofs, by that module's name; none if there is no
+    such module or file. Raises UserError for a file that cannot be read as outlines."""
     try:
-        file = importlib.resources.files(package) / f"{name}{SUFFIX}"
-        if not file.is_file():
+        spec = importlib.util.find_spec(module) if module else None
+        if spec is None or spec.origin is None or not isinstance(spec.loader, ResourceLoader):
             return {}
-        written = file.read_bytes()
-    except (ModuleNotFoundError, TypeError, AttributeError):  # the module is in no folder
+        file = Path(spec.origin).with_suffix(SUFFIX)
+        data = spec.loader.get_data(str(file))
+    except (ImportError, OSError):
         return {}
     try:
-        found = orjson.loads(written).get(model, {})
+        found = orjson.loads(data).get(model, {})
         return {(claim, action): _read(x) for claim, of in found.items() for action, x in of.items()}
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as error:
         raise UserError(f"{file}: no outlines of proofs: {str(error)[:200]}") from None

@@ -148,8 +148,9 @@ class Proof:
 
 
 def proofs_of(model: LoadedModel) -> str:
-    """The module of the proofs of a model: beside that of the model, as kafkaspec.proofs.AREA.NAME."""
-    return model.cls.__module__.replace("kafkaspec.models.", "kafkaspec.proofs.", 1)
+    """The module of the proofs of a subsystem's model, kafkaspec.proofs.AREA.NAME; "" for another model."""
+    layer, models, name = model.cls.__module__.partition("kafkaspec.models.")
+    return f"kafkaspec.proofs.{name}" if models and not layer else ""
 
 
 def small_sizes(model: LoadedModel, fixed: Mapping[str, int | bool]) -> Iterator[tuple[int, dict[str, int | bool]]]:

@@ -340,18 +340,18 @@ def _spec_against_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
 
 
 def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
-    from kafkaspec.lockstep.walk import Coverage, Said, few_collections, shrink, walk
+    from kafkaspec.lockstep.walk import Answers, Coverage, few_collections, shrink, walk
 
     if not s.pairs():
         nothing = "there is neither impl nor audit"
         yield _Claim(WALKED, "unknown", nothing, nothing, could_judge=False)
     for pair in s.pairs()[which : which + 1]:
-        covered, calls, why, again, said = Coverage(), 0, "", "", Said(pair.machine)
+        covered, calls, why, again, answers = Coverage(), 0, "", "", Answers(pair.machine)
         share = 1 if pair.layer == "impl" else 4  # questions: there are no states to come to
         seeds = -(-seeds // share)
         with few_collections():
             for seed in range(seeds):
-                w = walk(pair.machine, pair.driver(), seed, STEPS, said=said)
+                w = walk(pair.machine, pair.driver(), seed, STEPS, answers=answers)
                 covered.add(w.coverage)
                 calls += w.steps
                 if w.failure is not None:
