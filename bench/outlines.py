@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from types import ModuleType
 
 from kafkaspec.contract.subsystem import find, subsystems
+from kafkaspec.errors import UserError
 from kafkaspec.prove.engine import prove
 from kafkaspec.prove.outline import SUFFIX, Outline, Outlines, recorded, text
 from kafkaspec.prove.proof import Proof
@@ -44,6 +46,15 @@ def learnt(proof: Proof, known: Outlines) -> Outlines:
     return known
 
 
+def known(module: ModuleType, proof: Proof) -> Outlines:
+    """What the file says of a proof; nothing if it is damaged."""
+    try:
+        return recorded(module.__name__, proof.name)
+    except UserError as error:
+        print(error, flush=True)
+        return {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("subsystem", nargs="*", default=list(subsystems()))
@@ -51,11 +62,7 @@ def main() -> None:
         module = find(name).layer("proofs")
         if module is None or module.__file__ is None:
             continue
-        found = {
-            proof.name: outlines
-            for proof in module.PROOFS
-            if (outlines := learnt(proof, recorded(module.__name__, proof.name)))
-        }
+        found = {proof.name: outlines for proof in module.PROOFS if (outlines := learnt(proof, known(module, proof)))}
         file = Path(module.__file__).with_suffix(SUFFIX)
         if found:
             file.write_text(text(found), "utf-8")

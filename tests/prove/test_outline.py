@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,6 +27,57 @@ from tests.language.texts import model
 from tests.prove.rooms import Counter, FalseCounter
 from tests.prove.test_asked import RestsFar, Unbounded
 from tests.prove.test_ways import ABSTRACT, BODY, VARIABLES
+
+UNREAD = """
+@dataclass(frozen=True)
+class Q:
+    who: P | None
+    b: bool
+class Counter(Model):
+    total: Num
+    last: bool
+    @action()
+    def up(s) -> None:
+        require(s.total < N)
+        s.next.total = s.total + 1
+    @action()
+    def odd(s, r: Q) -> None:
+        require(r.who is None)
+        s.next.total = 0
+        s.next.last = r.b
+"""
+SHOWS = """
+@action()
+def go(s) -> None:
+    require(s.n < N)
+    s.next.n = s.n + 1
+@refines(Counter)
+def counter(s) -> Counter:
+    return Counter.shown(total=s.n, last=s.l)
+"""
+
+
+RESTS = """
+@initial
+def init(s) -> None:
+    s.next.S = {p for p in P}
+@action()
+def up(s) -> None:
+    require(s.a < N)
+    s.next.a = s.a + 1
+    s.next.b = s.b + 1 if s.b < s.a else s.b
+    s.next.c = s.b
+@invariant()
+def below(s) -> bool:
+    return s.b <= s.a
+@invariant()
+def asked(s) -> bool:
+    return s.c <= s.a
+@lemma()
+def far(s, p: P) -> bool:
+    return s.b <= s.a and s.a < 20 and p in s.S
+"""
+
 
 WRONG: list[Outline] = [
     *[Outline((Step(0, o, among),)) for o in range(len(PORTFOLIO)) for among in ("all", "apart", "relevant", "needed")],
@@ -214,3 +266,43 @@ def test_a_kept_outline_saves_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
         assert prove(m, outlines=outlines).by_verdict("refuted") == []
         counts.append(sum(vain))
     assert counts[1] * 2 <= counts[0]
+
+
+@pytest.mark.parametrize("tree", [2, None])
+def test_a_way_that_cannot_be_read_is_no_way(tree: int | None) -> None:
+    """The step shows `up`; `odd` has a parameter that has no reading at every size, and is not read for a proof."""
+    m = model(SHOWS, "n: Num\nl: bool\n", UNREAD)
+    assert prove(m).complete
+    assert prove(m, outlines={("counter", "go"): Outline((), tree)}).complete
+
+
+def test_what_a_claim_rests_on_is_not_what_an_outline_names() -> None:
+    """`asked` follows from `below`, which is proved; and from `far`, which is not."""
+    m = model(RESTS, "a: Num\nb: Num\nc: Num\nS: set[P]\n")
+    wrong = {("asked", "up"): Outline((Step(0, 0, frozenset({"far"})),))}
+    assert prove(m, claims=["asked"]).outcome == prove(m, claims=["asked"], outlines=wrong).outcome == "proved"
+
+
+def test_claims_and_parts_that_are_gone_are_learnt_no_more() -> None:
+    m = model(RESTS, "a: Num\nb: Num\nc: Num\nS: set[P]\n")
+    _, found = learnt(m, {("asked", "up"): Outline((Step(0, 0, frozenset({"below", "gone"})), Step(99, 0, "all")))})
+    assert not any(s.part == 99 or "gone" in s.among for s in found["asked", "up"].steps)
+
+
+def test_a_file_that_cannot_be_read_is_told_by_its_name(package: Path) -> None:
+    (package / "here.json").mkdir()
+    with pytest.raises(UserError, match=r"here\.json: Is a directory"):
+        recorded("somebodys.here", "M")
+
+
+def test_outlines_of_a_project_are_read_in_an_area_that_the_package_has_too(tmp_path: Path) -> None:
+    for area in ("storage", "limits"):
+        folder = tmp_path / "proofs" / area
+        folder.mkdir(parents=True)
+        (folder / "mine.py").touch()
+        (folder / "mine.json").write_text('{"M": {"c": {"go": {"way": 1}}}}', "utf-8")
+    (tmp_path / "kafkaspec.toml").touch()
+    read = "print(*[len(recorded(f'kafkaspec.proofs.{a}.mine', 'M')) for a in ('storage', 'limits')])"
+    command = [sys.executable, "-c", f"from kafkaspec.prove.outline import recorded\n{read}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "1"], done.stderr

@@ -237,8 +237,9 @@ class Operation(Generic[S]):
 
     @cached_property
     def needs_no_state(self) -> bool:
-        """Whether what it answers, and whether it may be called, is the same in every state."""
-        return not self.takes_state and all("state" not in p.arguments for p in self.preconditions)
+        """Whether what it answers, whether it may be called, and whether it answers well is the same in every state."""
+        asked = (*self.preconditions, *self.postconditions)
+        return not self.takes_state and all("state" not in p.arguments for p in asked)
 
     @cached_property
     def _decoders_interned(self) -> Mapping[str, Decode]:

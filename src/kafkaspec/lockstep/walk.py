@@ -64,34 +64,52 @@ class Walk:
 
 MOST_ANSWERS: Final = 1 << 15
 """Of at most this many calls it is kept what the spec says."""
+CHANGING: Final = (list, dict, set, bytearray)
+"""Of these, one may be another value with the same identity later."""
+
+
+_Kept = tuple[tuple[Any, ...], list[tuple[Any, Any]], Step[Any] | Outside]
+"""A call's arguments; those that can change, with what they were; and what the spec says."""
 
 
 class Answers:
     """What a spec says to calls, each asked once: what is drawn is often drawn again. A call that needs no state is the
-    same one after any other, in further walks too; the others are while the state stays. Arguments are candidates, and
-    are known by their identities. The rules must stay as they are while one of these is used."""
+    same one after any other, in further walks too; the others are while the state stays. Arguments are known by their
+    identities, and by what they were where they can change. The rules must stay as they are while one of these is used.
+    """
 
     def __init__(self, machine: Machine[Any], contracts: bool = True) -> None:
         self.machine = machine
         self.contracts = contracts
         self._state: Any = None
-        self._here: dict[tuple[Hashable, ...], tuple[Any, Step[Any] | Outside]] = {}
-        self._anywhere: dict[tuple[Hashable, ...], tuple[Any, Step[Any] | Outside]] = {}
+        self._here: dict[tuple[Hashable, ...], _Kept] = {}
+        self._anywhere: dict[tuple[Hashable, ...], _Kept] = {}
 
     def step(self, op: Operation[Any], state: Any, arguments: Mapping[str, Any]) -> Step[Any] | Outside:
         """The same as `Machine.apply`."""
         if state is not self._state:
             self._state, self._here = state, {}
+        values = tuple(arguments.values())
         known = self._anywhere if op.needs_no_state else self._here
-        key = (op.name, *map(id, arguments.values()))
+        key = (op.name, *arguments, *map(id, values))
         found = known.get(key)
-        if found is None:  # the arguments are kept, so that no others have their identities
+        if found is None or any(now != was for now, was in found[1]):
             if len(known) == MOST_ANSWERS:
                 known.clear()
+            changing = [(v, _as_it_is(v)) for v in values if isinstance(v, CHANGING)]
             step = self.machine.apply(state, op.name, arguments, self.contracts)
-            found = known[key] = arguments, step
-        step = found[1]
+            found = known[key] = values, changing, step  # the values are kept, so that no others have their identities
+        step = found[2]
         return Step(state, step.result) if op.needs_no_state and isinstance(step, Step) else step
+
+
+def _as_it_is(value: Any) -> Any:
+    """A value that stays as it is, whatever becomes of the lists, dictionaries and sets in it."""
+    if isinstance(value, list):
+        return [_as_it_is(x) for x in value]
+    if isinstance(value, dict):
+        return {k: _as_it_is(x) for k, x in value.items()}
+    return value.copy() if isinstance(value, (set, bytearray)) else value
 
 
 class Pair:

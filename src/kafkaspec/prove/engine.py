@@ -159,7 +159,8 @@ def prove(
     those claims first, of all that may be assumed: they are found sooner, or else as any other. "claim after action"
     stands there for one obligation alone, before what is said of the claim. `possible_actions` were taken in a state in
     which all claims hold: it is not asked whether they can be. An obligation with an outline is asked as that says, and
-    then as any other; the outlines of those that are proved are put into `learnt`.
+    then as any other; the outlines of those that are proved are put into `learnt`. Where some claims are asked for,
+    there are no outlines: the claims that they name would be asked for too, needed or not.
 
     Raises UserError for a text that has no symbolic reading, and for a name in `begins_with` that no claim or action
     has."""
@@ -171,7 +172,8 @@ def prove(
         actions = [START, *[a.name for a in model.actions]]
         if action and action not in actions:
             raise unknown(f"action of {model.name}", action, actions)
-    run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until, begins_with or {}, outlines or {}, learnt)
+    known = {} if claims else outlines or {}
+    run = _Run(model, _fixed(model, fixed or {}), timeout_s, progress, until, begins_with or {}, known, learnt)
     run.possible = dict.fromkeys(possible_actions, True)
     if claims:
         return run.what_holds_up(asked_for(model, claims))

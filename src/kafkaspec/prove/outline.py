@@ -61,11 +61,15 @@ Outlines = Mapping[tuple[str, str], Outline]
 
 
 def learnt_steps(questions: Sequence[Question], known: Sequence[Step]) -> Iterator[Step]:
-    """The steps that are known, and for the other parts that were no matter of course: as they were proved, or from the
-    claims alone that the proof needs, with the options of the solver that find it soonest."""
-    yield from known
+    """The steps that are known and of what there is; and for the other parts that were no matter of course: as they
+    were proved, or from the claims alone that the proof needs, with the options of the solver that find it soonest."""
+    of_part = {step.part: step for step in known}
     for part, q in enumerate(questions):
-        if q.won is None or q.spent_s < EASY_S or part in {step.part for step in known}:
+        step = of_part.get(part)
+        if step is not None and (isinstance(step.among, str) or step.among <= {*q.claims, NUMBERS}):
+            yield step
+            continue
+        if q.won is None or q.spent_s < EASY_S:
             continue
         tries: list[tuple[int, str | frozenset[str]]] = [q.won] if q.won[1] in KEPT else []
         if q.won[1] != "apart":
@@ -94,8 +98,12 @@ def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
             return {}
         file = Path(spec.origin).with_suffix(SUFFIX)
         data = spec.loader.get_data(str(file))
-    except (ImportError, OSError):
+    except (ImportError, FileNotFoundError):
         return {}
+    except OSError as error:
+        if not file.exists():  # in an archive
+            return {}
+        raise UserError(f"{file}: {error.strerror or error}") from None
     try:
         found = orjson.loads(data).get(model, {})
         return {(claim, action): _read(x) for claim, of in found.items() for action, x in of.items()}

@@ -291,9 +291,9 @@ class Question:
         """Is there no attempt left that could find a proof?"""
         return self.last in self.failed or not any(self._attempts(False))
 
-    def needs(self, names: Set[str], numbers: bool = True) -> None:
+    def needs(self, names: Set[str], numbers: bool = True) -> bool:
         """Of the claims, these are needed at a small size: they may be enough at every size. `numbers`: with what is
-        known of numbers of elements and of majorities, which are many formulas."""
+        known of numbers of elements and of majorities, which are many formulas. False if that is all there is."""
         left_out = {self.claims[n].get_id() for n in self.claims.keys() - names}
         left_out |= set() if numbers else self.numbers
         needed = [f for f in self.assumed if f.get_id() not in left_out]
@@ -301,6 +301,7 @@ class Question:
             self.sets["needed"] = [*needed, *self.hints]
             self.failed.discard("needed")
             self.exhausted = {x for x in self.exhausted if x[1] != "needed"}
+        return len(needed) < len(self.assumed)
 
     def round(self, budget: Budget, share_s: float, quick: bool = False, among: str = "") -> Answer:
         """Every attempt once; or, `quick`, those that find most proofs; or those that take one set of assumptions.
@@ -329,8 +330,7 @@ class Question:
     def follows(self, budget: Budget, share_s: float, options: int, among: str | Set[str]) -> bool:
         """Does one attempt find a proof: among a set of assumptions by its name, or among these of the claims?"""
         if not isinstance(among, str):
-            self.needs(among, NUMBERS in among)
-            among = "needed" if "needed" in self.sets else "all"
+            among = "needed" if self.needs(among, NUMBERS in among) else "all"
         elif among == "relevant":
             self._relevant()
         return among in self.sets and self._ask(budget, share_s, options, among, alone=True).answer == "unsat"

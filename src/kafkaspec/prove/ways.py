@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
+from kafkaspec.errors import UserError
 from kafkaspec.language import Action, Expr
 from kafkaspec.language.expr import FALSE, and_, lift, node, not_, or_, within
 from kafkaspec.language.parts import kept, used, variables
@@ -55,9 +56,8 @@ def parts(s: Setting, r: Refinement, budget: Budget, needed: Set[str] = frozense
 
 
 def parts_of(s: Setting, r: Refinement, tree: Tree) -> list[Part] | None:
-    """What is to be shown so that an action refines, as a tree says that it does; None if there are no such ways."""
-    if tree is None:
-        return list(_each(s, r.steps(), ()))
+    """What is to be shown so that an action refines, as a tree says that it does; None if there are no such ways, or
+    they cannot be read."""
     ways, conditions = list(_ways(r, s.action)), _conditions(r, s.action)
 
     def of(tree: Tree, depth: int, case: tuple[Expr, ...]) -> list[Part]:
@@ -69,8 +69,8 @@ def parts_of(s: Setting, r: Refinement, tree: Tree) -> list[Part] | None:
         return list(_each(s, ways[tree], case))
 
     try:
-        return of(tree, 0, ())
-    except IndexError:
+        return list(_each(s, r.steps(), ())) if tree is None else of(tree, 0, ())
+    except (IndexError, UserError):
         return None
 
 
