@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import kafkaspec
 from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.language import LoadedModel, load
@@ -304,5 +306,6 @@ def test_outlines_of_a_project_are_read_in_an_area_that_the_package_has_too(tmp_
     (tmp_path / "kafkaspec.toml").touch()
     read = "print(*[len(recorded(f'kafkaspec.proofs.{a}.mine', 'M')) for a in ('storage', 'limits')])"
     command = [sys.executable, "-c", f"from kafkaspec.prove.outline import recorded\n{read}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    env = {**os.environ, "PYTHONPATH": str(Path(kafkaspec.__file__).parents[1])}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["1", "1"], done.stderr

@@ -82,7 +82,8 @@ def view(shape: type[T], thing: Any, **more: Any) -> T:
 
 
 def replace(thing: T, /, **changes: Any) -> T:
-    """The same as `dataclasses.replace`, faster: for states, of which walks make very many."""
+    """The same as `dataclasses.replace`, faster: for states, of which walks make very many. All fields are the
+    constructor's."""
     made: T = _viewer(type(thing), *changes)(thing, changes)  # type: ignore[arg-type]
     return made
 

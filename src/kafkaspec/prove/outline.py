@@ -98,7 +98,7 @@ def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
             return {}
         file = Path(spec.origin).with_suffix(SUFFIX)
         data = spec.loader.get_data(str(file))
-    except (ImportError, FileNotFoundError):
+    except (ImportError, ValueError, FileNotFoundError):  # ValueError: a program's own module may have no spec
         return {}
     except OSError as error:
         if not file.exists():  # in an archive
