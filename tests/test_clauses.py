@@ -78,6 +78,10 @@ def test_a_clause_is_a_sentence_with_a_source() -> None:
     assert [c.id for c in every if not all(c.without.values())] == []
 
 
+def test_a_sentence_names_numbers_and_not_what_the_code_calls_them() -> None:
+    assert [c.id for c in clauses.all_clauses() if re.search(r"\{[A-Z_]+\}", c.sentence)] == []
+
+
 def common(a: str, b: str) -> float:
     """The share of two sentences' words that both have."""
     one, other = (set(re.findall(r"[\w.]+", x.lower())) for x in (a, b))

@@ -274,7 +274,7 @@ def generate_next_producer_id(
 ) -> Step[ProducerIds, Allocation]:
     """A broker asks for a block. The controller replays the record at once, before the next call; it may also be left.
 
-    PID-4: A block has {BLOCK_SIZE} ids, from where the last record said that the next block begins, and is the asking
+    PID-4: A block has 1000 ids, from where the last record said that the next block begins, and is the asking
     broker's. [{CHAPTER}; {CLASS}.generateNextProducerId; ProducerIdsBlock, Kafka 4.3.0]
 
     PID-13: No id is in two blocks whose records are both in the log, however often the controller changes: a block

@@ -209,9 +209,9 @@ def credential(text: str) -> Credential | Refused:
     values the last counts. A `saltedpassword` beside a `password` does not count, whatever it is. [KIP-900;
     ScramParser, Kafka 4.3.0]
 
-    BST-23: Iterations are from {LEAST_ITERATIONS} to {MOST_ITERATIONS}, {LEAST_ITERATIONS} if left out. The record
-    has the stored key and the server key that RFC 5802 makes of the salted password; the password itself is not in
-    it. An empty password is refused. [KIP-900; ScramParser, ScramFormatter, ScramMechanism, Kafka 4.3.0]
+    BST-23: Iterations are from 4096 to 16384, 4096 if left out. The record has the stored key and the server key that
+    RFC 5802 makes of the salted password; the password itself is not in it. An empty
+    password is refused. [KIP-900; ScramParser, ScramFormatter, ScramMechanism, Kafka 4.3.0]
     """
     mechanism, equals, said = _trimmed(text).partition("=")
     if not equals:

@@ -107,8 +107,10 @@ def recorded(module: str, model: str) -> dict[tuple[str, str], Outline]:
     try:
         found = orjson.loads(data).get(model, {})
         return {(claim, action): _read(x) for claim, of in found.items() for action, x in of.items()}
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"{file}: no outlines of proofs: {str(error)[:200]}") from None
+    except (TypeError, AttributeError, KeyError, IndexError, RecursionError):
+        raise UserError(f"{file}: no outlines of proofs: not what `python bench/outlines.py` writes") from None
 
 
 def _read(x: Any) -> Outline:
