@@ -21,7 +21,7 @@ from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.impl.controller import records as impl
 from kafkaspec.impl.controller.metadata_image import MetadataImage, differences
 from kafkaspec.impl.controller.records_driver import Driver
-from kafkaspec.impl.storage.batch import Batch
+from kafkaspec.impl.storage.batch import Batch, Record
 from kafkaspec.judge.recorded import check_recording, unexpected
 from kafkaspec.spec.common.metadata_schemas import CONTROL, DATA
 from kafkaspec.spec.common.record_format import CONTROL as CONTROL_BIT
@@ -29,7 +29,11 @@ from kafkaspec.spec.common.record_format import Header, LogRecord, built, encode
 from kafkaspec.spec.controller import records as spec
 from kafkaspec.spec.controller import records_trial as trial
 from kafkaspec.spec.controller.records import machine
+from tests.kafka import run_class
 from tests.layers import a_row_of_verify, walked
+from tests.modules import imported
+
+make = imported(Path(__file__).parents[2] / "bench" / "metadata.py", "metadata").make
 
 ID, NO_ID = "Wz2UP7E_QO2kiOpi3I8jIQ", "AAAAAAAAAAAAAAAAAAAAAA"
 TOPIC = b"\x01\x02\x00\x02t" + bytes(16) + b"\x00"
@@ -325,13 +329,18 @@ def records_of(archive: Path) -> Iterator[tuple[str, int, bool, bytes | None, by
                 continue
             content = tar.extractfile(member)
             assert content is not None
-            data, at = content.read(), 0
-            while at + 12 <= len(data) and (size := 12 + int.from_bytes(data[at + 8 : at + 12], "big")) >= 61:
-                batch = data[at : at + size]
-                control = bool(int.from_bytes(batch[21:23], "big") & CONTROL_BIT)
-                for r in Batch(batch, at).records():
-                    yield member.name, r.offset, control, r.key, r.value
-                at += size
+            for control, r in records_in(content.read()):
+                yield member.name, r.offset, control, r.key, r.value
+
+
+def records_in(data: bytes) -> Iterator[tuple[bool, Record]]:
+    """The records of a file, and whether each is a control record."""
+    at = 0
+    while at + 12 <= len(data) and (size := 12 + int.from_bytes(data[at + 8 : at + 12], "big")) >= 61:
+        batch = data[at : at + size]
+        control = bool(int.from_bytes(batch[21:23], "big") & CONTROL_BIT)
+        yield from ((control, r) for r in Batch(batch, at).records())
+        at += size
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda p: f"{p.parent.name}-{p.name}")
@@ -404,3 +413,36 @@ def test_records_are_what_kafka_s_own_reader_says(file: Path) -> None:
                     said = known(line)
                     whole.replay(said.type, said.fields, offset)
             assert list(differences(states[end], whole)) == []
+
+
+# ---- what we write, as Kafka's own tool reads it ---------------------------------------------------------------------
+def tool_reads(folder: Path, offsets: int) -> list[impl.Record]:
+    """The records of data of a log that we wrote, as DumpLogSegments says them; each of its offsets once."""
+    log = folder / f"{0:020}.log"
+    main_class = "org.apache.kafka.tools.DumpLogSegments"
+    said = run_class(main_class, "--cluster-metadata-decoder", "--deep-iteration", "--files", str(log))
+    assert "isvalid: false" not in said
+    assert said.count("isvalid: true") == said.count("baseOffset: ") > 0
+    lines = re.findall(r"^\| offset: (\d+) .* payload: (.*)$", said, re.MULTILINE)
+    assert [int(offset) for offset, _ in lines] == list(range(offsets))
+    return [known(orjson.loads(payload)) for _, payload in lines]
+
+
+@pytest.mark.deep
+def test_kafka_s_own_tool_reads_every_kind_and_version_that_we_write(tmp_path: Path) -> None:
+    made = [impl.record(schema.name, v) for schema in DATA.values() for v in range(schema.highest + 1)]
+    records = [LogRecord(n, 1, None, impl.encode(r)) for n, r in enumerate(made)]
+    (tmp_path / f"{0:020}.log").write_bytes(encode(built(0, records, leader_epoch=1)))
+    for ours, theirs in zip(made, tool_reads(tmp_path, len(made)), strict=True):
+        assert (ours.type, ours.version, in_json(ours.fields)) == (theirs.type, theirs.version, in_json(theirs.fields))
+
+
+@pytest.mark.deep
+def test_kafka_s_own_tool_reads_a_large_log_that_we_write(tmp_path: Path) -> None:
+    """The log that bench/metadata.py measures the audit on, smaller."""
+    folder = tmp_path / "__cluster_metadata-0"
+    count = make(folder, 5_000, partitions=500)["records"]
+    values = [r.value for _, r in records_in((folder / f"{0:020}.log").read_bytes())]
+    for value, theirs in zip(values, tool_reads(folder, count), strict=True):
+        ours = impl.decode(value or b"")
+        assert (ours.type, ours.version, in_json(ours.fields)) == (theirs.type, theirs.version, in_json(theirs.fields))
