@@ -60,7 +60,7 @@ BUGS = (
             InPart("timeline", "plain counter", "TML-15", 2),
             InPart("producer_ids", "the epoch is beside", "PID-11", 2),
             InPart("producer_ids", "the block is beside", "PID-11", 2),
-            InPart("quorum", "keeps what is not stable", "QRM-22", 2),
+            InPart("quorum", "keeps what is not stable", "QRM-22", 3),
         ),
     ),
     Bug(
@@ -71,7 +71,7 @@ BUGS = (
                 "active without a snapshot (model)", "there_is_a_snapshot_at_the_stable_offset", 1, "offset_control"
             ),
             InPart("offset_control", "active without a snapshot", "OFC-4", 4),
-            InPart("quorum", "no snapshot", "QRM-16", 1),
+            InPart("quorum", "no snapshot", "QRM-16", 2),
         ),
     ),
     Bug(
@@ -182,7 +182,7 @@ BUGS = (
         "what is not committed is read",
         (
             InPart("offset_control", "none on a standby", "OFC-10", 1),
-            InPart("quorum", "reads the latest", "QRM-2", 4),
+            InPart("quorum", "reads the latest", "QRM-2", 2),
             InCluster("reads_latest", "STABLE_READS", Find(3, 697), Find(2, 391)),
         ),
     ),
@@ -287,7 +287,7 @@ BUGS = (
     Bug(
         "KAFKA-17713",
         "a snapshot ends within a batch",
-        (InPart("raft", "snapshots of anything", "RFT-23", 3),),
+        (InPart("raft", "snapshots of anything", "RFT-23", 1),),
     ),
     Bug(
         "KAFKA-18106",
