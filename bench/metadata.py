@@ -24,6 +24,7 @@ from kafkaspec.impl.controller.metadata_image import MetadataImage
 from kafkaspec.impl.controller.records import decode, encode, record
 
 START = 1_700_000_000_000
+METADATA = "__cluster_metadata-0"
 BROKERS, REPLICAS, PARTITIONS_A_TOPIC = 20, 3, 100
 PARTITIONS = 50_000
 ID_AT, TOPIC_AT, FIELDS_AT = 3, 7, 23
@@ -161,11 +162,15 @@ def make(folder: Path, records: int, partitions: int = PARTITIONS) -> dict[str, 
             w.random.choice(kinds)()
     w.file.close()
     (folder / "leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
-    (folder / "quorum-state").write_text('{"leaderId":1,"leaderEpoch":1,"votedId":1,"data_version":1}')
+    voted = {"leaderId": 1, "leaderEpoch": 1, "votedId": 1, "votedDirectoryId": text_of(bytes(16)), "data_version": 1}
+    (folder / "quorum-state").write_text(json.dumps(voted))
     return {"records": w.offset, "batches": w.batches, "bytes": (folder / f"{0:020}.log").stat().st_size}
 
 
 def audited(folder: Path) -> dict[str, Any]:
+    """Of a directory with another name the records would not be replayed, and a measurement would say nothing."""
+    if folder.name != METADATA:
+        raise SystemExit(f"{folder}: the directory of a metadata log is named {METADATA}")
     started, cpu = time.perf_counter(), time.process_time()
     a = audit([folder], strict=True)
     seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu

@@ -33,7 +33,7 @@ from tests.kafka import run_class
 from tests.layers import a_row_of_verify, walked
 from tests.modules import imported
 
-make = imported(Path(__file__).parents[2] / "bench" / "metadata.py", "metadata").make
+metadata = imported(Path(__file__).parents[2] / "bench" / "metadata.py", "metadata")
 
 ID, NO_ID = "Wz2UP7E_QO2kiOpi3I8jIQ", "AAAAAAAAAAAAAAAAAAAAAA"
 TOPIC = b"\x01\x02\x00\x02t" + bytes(16) + b"\x00"
@@ -437,11 +437,22 @@ def test_kafka_s_own_tool_reads_every_kind_and_version_that_we_write(tmp_path: P
         assert (ours.type, ours.version, in_json(ours.fields)) == (theirs.type, theirs.version, in_json(theirs.fields))
 
 
+def test_the_large_log_is_sound(tmp_path: Path) -> None:
+    """What bench/metadata.py measures is the whole audit of it: with a finding it would end early, or be another's."""
+    folder = tmp_path / "__cluster_metadata-0"
+    count = metadata.make(folder, 5_000, partitions=500)["records"]
+    assert metadata.audited(folder).items() >= {"verdict": "sound", "findings": 0, "records": count}.items()
+    (folder / f"{0:020}.log").open("ab").write(b"torn")
+    assert metadata.audited(folder)["findings"] > 0
+    with pytest.raises(SystemExit, match="is named __cluster_metadata-0"):
+        metadata.audited(folder.rename(tmp_path / "large"))
+
+
 @pytest.mark.deep
 def test_kafka_s_own_tool_reads_a_large_log_that_we_write(tmp_path: Path) -> None:
     """The log that bench/metadata.py measures the audit on, smaller."""
     folder = tmp_path / "__cluster_metadata-0"
-    count = make(folder, 5_000, partitions=500)["records"]
+    count = metadata.make(folder, 5_000, partitions=500)["records"]
     values = [r.value for _, r in records_in((folder / f"{0:020}.log").read_bytes())]
     for value, theirs in zip(values, tool_reads(folder, count), strict=True):
         ours = impl.decode(value or b"")
