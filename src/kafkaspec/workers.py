@@ -7,12 +7,13 @@ Ctrl-C waits for all that is under way.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, Literal, TypeVar
 
@@ -29,6 +30,20 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NONE: Final[Any] = object()
 ENDING_S: Final = 5.0
 """How long a process that has hung up may take to end."""
+YOUNG: Final = 100_000
+"""How many new objects there are before Python looks for cycles, where few are expected."""
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Within this context Python seldom looks for cycles: states, records and observations make none."""
+    young, *older = gc.get_threshold()
+    if young:  # 0: it never looks
+        gc.set_threshold(max(young, YOUNG), *older)
+    try:
+        yield
+    finally:
+        gc.set_threshold(young, *older)
 
 
 def cores() -> int:

@@ -8,8 +8,10 @@ import itertools
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from kafkaspec.fleet.audit import on
 from kafkaspec.fleet.campaign import CampaignResult, Store, campaign
 from kafkaspec.fleet.session import _first_line, find_java, java_version, package_zip, session
 from kafkaspec.fleet.simulate import on as simulated_on
+from kafkaspec.fleet.spread import JOBS, spread
 from kafkaspec.impl.storage.replication_simulation import SCENARIO
 from kafkaspec.judge.campaign import judge
 from kafkaspec.judge.judging import BLOCK
@@ -35,6 +38,7 @@ from tests.fleet.faulty import FaultyToy
 pytestmark = pytest.mark.xdist_group("spark")
 
 FAULTY = FaultyToy("toy", "lockstep")
+CORES = 4
 
 
 def without_java(folder: Path) -> Path:
@@ -60,8 +64,49 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             find_java()
         except UserError as e:
             pytest.skip(str(e))
-        with session("local[2]") as s:
+        with session(f"local[{CORES}]") as s:
             yield s
+
+
+# ---- tasks -----------------------------------------------------------------------------------------------------------
+def meet(folder: Path, n: int) -> int:
+    """It is there, and waits for as many others as there are cores."""
+    (folder / str(n)).touch()
+    ends = time.monotonic() + 30
+    while len(list(folder.iterdir())) < CORES and time.monotonic() < ends:
+        time.sleep(0.01)
+    return len(list(folder.iterdir()))
+
+
+def slow_or_failing(n: int) -> int:
+    if n == 3:
+        raise ValueError("of task 3")
+    time.sleep(0.2)
+    return n
+
+
+def test_every_core_has_a_task(spark: Any, tmp_path: Path) -> None:
+    assert min(spread(spark, partial(meet, tmp_path), range(CORES))) == CORES
+
+
+def test_every_task_is_answered_once(spark: Any) -> None:
+    for count in (0, 1, CORES, CORES * JOBS, 10 * CORES + 1):
+        assert sorted(spread(spark, abs, range(-count, 0))) == list(range(1, count + 1))
+
+
+def test_tasks_are_taken_as_they_are_needed(spark: Any) -> None:
+    tasks = iter(range(10**9))
+    answers = spread(spark, abs, tasks)
+    assert next(answers) < CORES * JOBS
+    answers.close()
+    assert next(tasks) == CORES * JOBS
+    assert not spark.statusTracker().getActiveJobsIds()
+
+
+def test_a_task_that_fails_ends_the_others(spark: Any) -> None:
+    with pytest.raises(Exception, match="of task 3"):
+        list(spread(spark, slow_or_failing, range(1_000)))
+    assert not spark.statusTracker().getActiveJobsIds()
 
 
 # ---- campaigns -------------------------------------------------------------------------------------------------------
@@ -74,8 +119,8 @@ def walk(out: Path, end: int, master: str | None) -> CampaignResult:
 def test_campaigns_agree_exactly(spark: Any, tmp_path: Path) -> None:
     here = walk(tmp_path / "here", 80, None)
     out = tmp_path / "spark [2]{x}*?, 50 %"  # what is a pattern to Spark is a name here
-    walk(out, 30, "local[2]")
-    there = walk(out, 80, "local[2]")  # goes on where it was
+    walk(out, 30, f"local[{CORES}]")
+    there = walk(out, 80, f"local[{CORES}]")  # goes on where it was
     assert there == here
     assert there.failing
     a, b = (Store(d).table(range(80)).drop_columns("seconds").to_pylist() for d in (tmp_path / "here", out))
@@ -93,9 +138,9 @@ def test_an_interrupted_campaign_keeps_what_tasks_wrote(
     seeds = range(600)
     monkeypatch.setattr(sys.modules[Store.__module__], "PROGRESS_S", 0.05)
     with pytest.raises(KeyboardInterrupt):
-        campaign(FAULTY, seeds=seeds, steps=60, out=tmp_path, master="local[2]", progress=interrupt)
+        campaign(FAULTY, seeds=seeds, steps=60, out=tmp_path, master=f"local[{CORES}]", progress=interrupt)
     before = len(Store(tmp_path).missing(seeds))
-    there = campaign(FAULTY, seeds=seeds, steps=60, out=tmp_path, master="local[2]")
+    there = campaign(FAULTY, seeds=seeds, steps=60, out=tmp_path, master=f"local[{CORES}]")
     assert 0 < there.walked <= before < len(seeds)  # what was under way may have been written after it was asked
     assert not Store(tmp_path).missing(seeds)
 

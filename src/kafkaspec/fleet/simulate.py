@@ -4,12 +4,13 @@ alone.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kafkaspec.contract.subsystem import find
+from kafkaspec.fleet.spread import spread
 from kafkaspec.simulate.choices import Schedule
 from kafkaspec.simulate.outcome import Outcome
 from kafkaspec.simulate.runs import outcome
@@ -17,8 +18,8 @@ from kafkaspec.simulate.runs import outcome
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-BATCH: Final = 16
-"""stretches of seeds that a task gets, for each core, before the next ones are asked for"""
+STRETCHES: Final = 4
+"""of seeds that are a task: about a second of work"""
 
 
 def on(
@@ -26,17 +27,15 @@ def on(
 ) -> Callable[[Iterable[Sequence[int]]], Iterator[Sequence[Outcome]]]:
     """What `simulate(fan=...)` takes: the scenario of that subsystem, on Spark's workers."""
 
-    def run(stretch: Sequence[int]) -> bytes:
-        module = find(name).layer("impl", "simulation")
-        assert module is not None
-        return pickle.dumps([outcome(module.SCENARIO, seed, schedule) for seed in stretch])
-
     def fan(stretches: Iterable[Sequence[int]]) -> Iterator[Sequence[Outcome]]:
         left = iter(stretches)
-        most = BATCH * spark.defaultParallelism
-        while some := [*islice(left, most)]:
-            for answer in spark.parallelize(some, len(some)).map(run).toLocalIterator(prefetchPartitions=True):
-                found: Sequence[Outcome] = pickle.loads(answer)
-                yield found
+        tasks = iter(lambda: [seed for stretch in islice(left, STRETCHES) for seed in stretch], [])
+        return spread(spark, partial(_outcomes, name, schedule), tasks)
 
     return fan
+
+
+def _outcomes(name: str, schedule: Schedule, seeds: Sequence[int]) -> Sequence[Outcome]:
+    module = find(name).layer("impl", "simulation")
+    assert module is not None
+    return [outcome(module.SCENARIO, seed, schedule) for seed in seeds]

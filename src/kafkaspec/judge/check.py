@@ -23,7 +23,6 @@ come in the order of the recordings: the exact comparison is then one comparison
 
 from __future__ import annotations
 
-import gc
 import inspect
 import itertools
 import time
@@ -62,6 +61,7 @@ from kafkaspec.judge.trace import (
 )
 from kafkaspec.judge.verdict import DeviationCount, SkippedCount, UnreadRest, Verdict, bounded
 from kafkaspec.lockstep.compare import ABSENT, Difference, differences, matches, outcome_matches, same, with_parts
+from kafkaspec.workers import few_collections
 
 MAX_STATES: Final = 10_000
 """How many states may explain a trace with missing fields before the check gives up."""
@@ -287,12 +287,8 @@ class Check:
 
     def run(self, lines: Iterable[bytes], tick: Callable[[], None]) -> Verdict:
         """Judge the lines, from the states at hand on."""
-        young, *older = gc.get_threshold()
-        gc.set_threshold(max(young, 100_000), *older)  # states make no cycles: looking for some costs a twentieth
-        try:
+        with few_collections():  # looking for some costs a twentieth
             return self.judged(lines, tick)
-        finally:
-            gc.set_threshold(young, *older)
 
     def judged(self, lines: Iterable[bytes], tick: Callable[[], None]) -> Verdict:
         """The lines, one after the other."""

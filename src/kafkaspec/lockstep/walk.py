@@ -7,7 +7,6 @@ contract. A failure is a `History`: it prints as a conversation and replays by `
 
 from __future__ import annotations
 
-import gc
 import inspect
 import itertools
 import random
@@ -15,7 +14,6 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +24,7 @@ from kafkaspec.contract.project import place_of
 from kafkaspec.errors import ENDINGS
 from kafkaspec.lockstep.compare import MAX_DIFFERENCES, Difference, differences, matches, same, shape, written
 from kafkaspec.lockstep.shrink import Again, fewer_calls
+from kafkaspec.workers import few_collections
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
@@ -243,22 +242,6 @@ def unlike(expected: Json | Refused, answer: Json | Refused) -> str:
     elif not isinstance(expected, Refused) and not isinstance(answer, Refused) and matches(expected, answer):
         return ""
     return f"answered {answer_text(outcome(answer))}, expected {answer_text(outcome(expected))}"
-
-
-YOUNG: Final = 100_000
-"""How many new objects there are before Python looks for cycles, where few are expected."""
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """Within this context Python seldom looks for cycles: states, records and observations make none."""
-    young, *older = gc.get_threshold()
-    if young:  # 0: it never looks
-        gc.set_threshold(max(young, YOUNG), *older)
-    try:
-        yield
-    finally:
-        gc.set_threshold(young, *older)
 
 
 def walk(

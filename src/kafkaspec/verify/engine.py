@@ -217,9 +217,8 @@ def _each(left: Sequence[Unit], seeds: int, jobs: int) -> Iterator[tuple[Unit, l
 def _done(seeds: int, unit: Unit, _say: workers.Say | None = None) -> tuple[Unit, list[Row]]:
     """The rows of a unit. Cycles are looked for seldom: there are few among many objects that stay, and looking took a
     tenth of the time."""
-    from kafkaspec.lockstep.walk import few_collections
 
-    with few_collections():
+    with workers.few_collections():
         return established(unit, seeds)
 
 
@@ -340,7 +339,7 @@ def _spec_against_model(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim
 
 
 def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Claim]:
-    from kafkaspec.lockstep.walk import Answers, Coverage, few_collections, shrink, walk
+    from kafkaspec.lockstep.walk import Answers, Coverage, shrink, walk
 
     if not s.pairs():
         nothing = "there is neither impl nor audit"
@@ -349,7 +348,7 @@ def _drivers_against_spec(s: Subsystem, which: int, seeds: int) -> Iterator[_Cla
         covered, calls, why, again, answers = Coverage(), 0, "", "", Answers(pair.machine)
         share = 1 if pair.layer == "impl" else 4  # questions: there are no states to come to
         seeds = -(-seeds // share)
-        with few_collections():
+        with workers.few_collections():
             for seed in range(seeds):
                 w = walk(pair.machine, pair.driver(), seed, STEPS, answers=answers)
                 covered.add(w.coverage)
