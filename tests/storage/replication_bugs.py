@@ -307,7 +307,7 @@ BUGS = (
         "KAFKA-15583",
         "the high watermark rises while too few are in sync (KIP-966)",
         (
-            InModel("looks at no minimum", "no_committed_record_is_lost", 5),
+            InModel("looks at no minimum", "no_committed_record_is_lost", 8),
             InPart("high_watermark", "below min ISR", "HWM-3", 53, "kafka-4.3.0-high_watermark.ndjson.gz"),
             InCluster("commits_alone", "RPN-14", Find(0, 885), Find(0, 885)),
         ),
@@ -338,7 +338,7 @@ BUGS = (
     Bug(
         "pull request 20716",
         "one who asks for a change does not say that eligible replicas are kept",
-        (InModel("forgets who is eligible", "enough_are_left", 4),),
+        (InModel("forgets who is eligible", "enough_are_left", 5),),
     ),
 )
 HEAD = ("ticket", "what goes wrong", "planted in", "found by", "after")
