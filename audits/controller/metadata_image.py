@@ -811,7 +811,17 @@ class MetadataImageCheck(LogCheck):
 
     def learnt(self, facts: Facts) -> Facts:
         counts = {DATA[t].name: n for t, n in sorted(self.reader.counts.items())}
-        return replace(facts, metadata_records=counts, compared_snapshots=tuple(self.compared))
+        return replace(
+            facts,
+            metadata_records=counts,
+            compared_snapshots=tuple(self.compared),
+            leader_epochs=self._leader_epochs() if self.known and not self.reader.wrong else {},
+        )
+
+    @states("RPL-8")
+    def _leader_epochs(self) -> dict[tuple[str, int], int]:
+        topics = self.reader.image.topics
+        return {(id, n): p.leader_epoch for id, topic in topics.items() for n, p in topic.partitions.items()}
 
 
 # ---- several nodes ---------------------------------------------------------------------------------------------------

@@ -291,6 +291,13 @@ def epochs_differ(a: Summary, b: Summary) -> tuple[int, int, int] | None:
     return None
 
 
+@states("RPL-8")
+def epoch_above(log: Summary, told: int) -> int | None:
+    """The log's last leader epoch, if it is above the one that the metadata log gives the partition."""
+    last = log.facts.epochs[-1][0] if log.facts.epochs else -1
+    return last if 0 <= told < last else None
+
+
 def topic_id(log: Log) -> str | None:
     """From partition.metadata; None if there is none, or nothing that can be read."""
     if log.files.metadata is None:
@@ -331,7 +338,7 @@ def are_replicas(a: Copy, b: Copy) -> bool:
 class ReplicaCheck(ClusterCheck):
     """The logs of one name in all directories."""
 
-    needs_directory = ("RPL-1", "RPL-2", "RPL-3", "RPL-4", "RPL-5", "RPL-6", "RPL-7")
+    needs_directory = ("RPL-1", "RPL-2", "RPL-3", "RPL-4", "RPL-5", "RPL-6", "RPL-7", "RPL-8")
 
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterable[Finding]:
         copies = [Copy(d, s, None) for d in directories for s in d.logs if s.log.files.kind == Kind.CURRENT]
@@ -339,11 +346,39 @@ class ReplicaCheck(ClusterCheck):
         def by_name(c: Copy) -> tuple[str, int]:
             return c.summary.log.topic, c.summary.log.partition
 
+        yield from self._beside_metadata(copies)
         for _, group in groupby(sorted(copies, key=by_name), by_name):
             together = list(group)
             if len(together) > 1:
                 yield from self._partition(
                     [Copy(c.directory, c.summary, topic_id(c.summary.log)) for c in together], reread
+                )
+
+    @states("RPL-8")
+    def _beside_metadata(self, copies: list[Copy]) -> Iterator[Finding]:
+        """Each log of a node beside the node's own metadata log, if there is one."""
+        logs: dict[tuple[str | None, int | None], list[Summary]] = {}
+        for c in copies:
+            if c.summary.log.topic == METADATA_TOPIC:
+                logs.setdefault((c.directory.cluster, c.directory.node), []).append(c.summary)
+        for c in copies:
+            its = logs.get((c.directory.cluster, c.directory.node), ())
+            if len(its) != 1 or c.directory.node is None or not c.directory.clean:
+                continue
+            log = c.summary.log
+            told = its[0].facts.leader_epochs.get((topic_id(log) or "", log.partition), -1)
+            above = epoch_above(c.summary, told)
+            if above is not None:
+                file = log.files.leader_epoch_checkpoint
+                assert file is not None
+                yield log.finding(
+                    Severity.ERROR,
+                    "RPL-8",
+                    file,
+                    f"epoch {above}, where the node's metadata log has leader epoch {told} for the partition",
+                    expected=f"{told} or less",
+                    recovery="none: the broker answers for an epoch that no leader had, until a later one begins",
+                    line=len(c.summary.facts.epochs or ()) + 2,
                 )
 
     @states("RPL-1")

@@ -88,6 +88,10 @@ class Driver(ByName):
         found = audit.epochs_differ(*(small_logs(r, node, "t")[0].summary for node, r in enumerate((a, b))))
         return None if found is None else found[0]
 
+    def epoch_above(self, a: spec.Replica, told: int) -> int:
+        found = audit.epoch_above(small_logs(a, 0, "t")[0].summary, told)
+        return -1 if found is None else found
+
     def replicas_of_one(self, a: spec.Directory, b: spec.Directory) -> bool:
         copies = []
         for n, d in enumerate((a, b)):

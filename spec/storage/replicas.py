@@ -175,6 +175,19 @@ def epochs_differ(a: Replica, b: Replica, metadata: bool = False) -> int | None:
     return next((e for e in both if ours[e] != theirs[e] and min(ours[e], theirs[e]) < end), None)
 
 
+@states(without=LOGS_AT_REST)
+def above_metadata(log: Replica, told: LeaderEpochOrNone) -> LeaderEpochOrNone:
+    """The last epoch of a log, where the metadata log has not given the partition that epoch yet; else -1.
+
+    RPL-8: No leader epoch of a log is above the one that its node's metadata log gives the partition of that topic id:
+    a broker leads or follows in an epoch only once it has read of it there. Of a broker that did not stop cleanly it is
+    not asked: of its metadata log the end may be lost, which an observer does not flush. [Kafka Internals, ch. 03,
+    'LeaderEpochFileCache'; Partition.makeLeader, BrokerMetadataPublisher and KafkaRaftClient, Kafka 4.3.0]
+    """
+    last = log.epochs[-1].epoch if log.epochs else -1
+    return last if 0 <= told < last else -1
+
+
 class Directory(NamedTuple):
     """Where a log lies: None where it is not known."""
 
@@ -251,6 +264,18 @@ def compare(a: Replica, b: Replica, metadata: bool) -> Difference | None:
 def compare_epochs(a: Replica, b: Replica) -> int | None:
     """The lowest epoch that begins at different offsets."""
     return epochs_differ(a, b)
+
+
+@machine.question("aboveMetadata", "RPL-8")
+@require(lambda a: well_formed(a), "RPL-8 it is a log")
+@ensure(
+    lambda a, told, result: result == -1 or (result > told >= 0 and result == a.epochs[-1].epoch),
+    "RPL-8 what is above is the last epoch of the log",
+)
+def epoch_above(a: Replica, told: LeaderEpochOrNone) -> LeaderEpochOrNone:
+    """The last epoch of a log that is above the one of the metadata log, `told`, which is -1 if it is not known; else
+    -1."""
+    return above_metadata(a, told)
 
 
 @machine.question("areReplicas", "RPL-1", "RPL-7")

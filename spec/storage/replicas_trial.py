@@ -99,6 +99,7 @@ machine.candidates |= {
     "a": lambda state: LOGS,
     "b": lambda state: LOGS,
     "metadata": lambda state: [False, True],
+    "told": lambda state: [-1, 0, 1, 2, 3, 4, 2**31 - 1],
     "areReplicas:a": lambda state: _DIRECTORIES,
     "areReplicas:b": lambda state: _DIRECTORIES,
 }

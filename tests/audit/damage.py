@@ -368,6 +368,19 @@ def replica_diverged(rng: random.Random, directories: Sequence[Path]) -> list[Ex
     return [ExpectedFinding(x.log, clauses("RPL-4"), x.at, replicas=True)]
 
 
+def epoch_above_metadata(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
+    """A log has an epoch that its partition's leader has not had, by the broker's own metadata log."""
+    logs = partitions(directories, "orders", "moves")
+    fit = [(p, x[-1]) for p in logs if (x := [y for s in segments(p) for y in places(s)])]
+    p, last = rng.choice(fit)
+    f = p / "leader-epoch-checkpoint"
+    text = [line for line in lines(f) if line]
+    text[1] = str(int(text[1]) + 1)
+    text.append(f"{rng.randrange(1_000, 1 << 31)} {last.batch.offset(last.batch.records[-1]) + 1}")
+    f.write_text("\n".join(text) + "\n")
+    return [ExpectedFinding(f, clauses("RPL-8"), line=len(text))]
+
+
 def key_twice(rng: random.Random, directories: Sequence[Path]) -> list[ExpectedFinding]:
     """Below the cleaner point a record has the key of the one before it, which should be gone; the CRC is right."""
     fit = []
@@ -433,5 +446,6 @@ DAMAGES = (
     Damage("recovery point beyond the end", BASIC, entry_beyond("recovery-point-offset-checkpoint", "CKP-11")),
     Damage("high watermark beyond the end", BASIC, entry_beyond("replication-offset-checkpoint", "CKP-13")),
     Damage("replica diverged below the high watermark", CLUSTER, replica_diverged),
+    Damage("epoch above the metadata log's", CLUSTER, epoch_above_metadata),
     Damage("key twice below the cleaner point", COMPACTED, key_twice),
 )

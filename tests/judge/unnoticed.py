@@ -163,6 +163,8 @@ UNNOTICED: Final[dict[str, dict[str, str]]] = {
         "Log.is_whole: 0 < at < len(self.entries)": "a log begins with the first record of a batch",
         "Replica.announce: self.given >= self.begun": "a leader looks when more is committed than what it began with, "
         "or its listener has nothing",
+        "removeVoter: voter of 16 bits": "no history of so many calls removes a voter with such an id; a test of "
+        "RFT-33 does",
     },
     "records": {
         "_longer: number <= 0": "a 0 in several bytes is left to the exact reader, which says the same",

@@ -20,6 +20,7 @@ from kafkaspec.spec.storage import replicas as spec
 
 _agreed, _look, _compare = audit.agreed, audit._look, audit.compare
 _are_replicas, _take, _has_epochs = audit.are_replicas, audit.Side.take, audit.Side.has_epochs
+_epoch_above = audit.epoch_above
 
 
 def _patched(**functions: Any) -> Callable[[], replicas_driver.Driver]:
@@ -113,6 +114,10 @@ def _first_entries_too(a: Any, b: Any) -> Any:
     return (differ[0], ours[differ[0]], theirs[differ[0]]) if differ else None
 
 
+def _one_above(log: Any, told: int) -> int | None:
+    return _epoch_above(log, told + 1 if told >= 0 else told)
+
+
 def _of_any_cluster(a: Any, b: Any) -> bool:
     x, y = a.directory, b.directory
     current = a.summary.log.files.kind == b.summary.log.files.kind == Kind.CURRENT
@@ -199,6 +204,7 @@ MUTANTS = [
         _patched(Side=type("Faulty", (audit.Side,), {"take": _takes_one_less})),
     ),
     of_audit("first entries count", "RPL-6", "a moved log start differs", _patched(epochs_differ=_first_entries_too)),
+    of_audit("an epoch may be one above", "RPL-8", "the next epoch", _patched(epoch_above=_one_above)),
     of_audit("any cluster", "RPL-1", "logs of different clusters are compared", _patched(are_replicas=_of_any_cluster)),
     of_audit("any topic", "RPL-1 RPL-7", "topic ids are not looked at", _patched(are_replicas=_of_any_topic)),
     of_audit("one broker", "RPL-1", "two states of one broker are compared", _patched(are_replicas=_of_one_broker)),
@@ -260,6 +266,10 @@ def _without_one_first(a: spec.Replica, b: spec.Replica) -> int | None:
     return spec.epochs_differ(a, replace(b, epochs=(spec.EpochEntry(-1, 0), *b.epochs)))
 
 
+def _told_0_is_none(a: spec.Replica, told: int) -> int:
+    return spec.above_metadata(a, told or -1)
+
+
 def _node_0_is_none(a: spec.Directory, b: spec.Directory) -> bool:
     return bool(a.node and b.node) and spec.are_replicas(a, b)
 
@@ -278,6 +288,7 @@ RARE = [
         _spec("compareEpochs", _up_to_the_end_itself),
     ),
     of_spec("one first entry", "RPL-6", "the other's first entry counts", _spec("compareEpochs", _without_one_first)),
+    of_spec("epoch 0 is not told", "RPL-8", "a partition's first epoch", _spec("aboveMetadata", _told_0_is_none)),
     of_spec("node 0 is none", "RPL-1", "a broker of that id has no replicas", _spec("areReplicas", _node_0_is_none)),
 ]
 """Those that show at the end of a number's range, with many entries, or after a rare sequence."""

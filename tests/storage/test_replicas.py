@@ -248,6 +248,38 @@ def test_an_epoch_that_begins_elsewhere(tmp_path: Path) -> None:
     assert found(Broker(tmp_path, 1), Broker(tmp_path, 2, epochs=[[0, 0], [1, 10], [3, 20], [5, 25]])) == []
 
 
+class MetadataLog(Broker):
+    """A node's metadata log, of which it is known what leader epochs it gives."""
+
+    def __init__(self, path: Path, node: int, leader_epochs: dict[tuple[str, int], int], **more: Any) -> None:
+        super().__init__(path, node, topic="__cluster_metadata", high_watermark=None, dir="metadata", **more)
+        log = self.directory.logs[0]
+        log = replace(log, facts=replace(log.facts, leader_epochs=leader_epochs))
+        self.directory = replace(self.directory, logs=(log,))
+
+
+@pytest.mark.clause("RPL-8")
+def test_an_epoch_that_the_metadata_log_has_not_given(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, 1, topic_id="id")
+
+    def beside(*logs: Broker, of: Broker = broker) -> list[Finding]:
+        return [f for f in found(of, *logs) if f.clause == "RPL-8"]
+
+    (f,) = beside(MetadataLog(tmp_path, 1, {("id", 0): 2}))
+    assert (f.severity, f.line, Path(f.file).name) == (Severity.ERROR, 5, "leader-epoch-checkpoint")
+    assert "epoch 3" in f.message
+    assert "leader epoch 2" in f.message
+    for epochs in ({("id", 0): 3}, {("id", 0): 4}, {("id", 1): 0}, {("other", 0): 0}, {}):
+        assert beside(MetadataLog(tmp_path, 1, epochs)) == []
+    low = {("id", 0): 0}
+    assert beside(MetadataLog(tmp_path, 2, low)) == []
+    assert beside(MetadataLog(tmp_path, 1, low, cluster="d")) == []
+    assert beside(MetadataLog(tmp_path, 1, low), MetadataLog(tmp_path, 1, low)) == []
+    assert len(beside(MetadataLog(tmp_path, 1, low, clean=False))) == 1
+    broker.directory = replace(broker.directory, clean=False)
+    assert beside(MetadataLog(tmp_path, 1, low)) == []
+
+
 @pytest.mark.clause("RPL-7")
 @pytest.mark.clause("RPL-1")
 def test_an_earlier_topic_of_that_name(tmp_path: Path) -> None:

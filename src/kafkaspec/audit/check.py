@@ -101,6 +101,9 @@ class Facts:
     """of a metadata log: how many records of data it has of each kind"""
     compared_snapshots: tuple[int, ...] = ()
     """of a metadata log: end offsets of the snapshots that were compared with its state"""
+    leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """of a metadata log whose state at its end is known: the leader epoch of each partition, by topic id (base64 as
+    Kafka prints it) and number"""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ GROUPS: Final = {
     "common/evidence": ("leader_epochs", "replicas", "compaction"),
     "common/index_evidence": ("offset_index", "time_index"),
     "storage/leader_epochs": ("leader_epochs", "replicas"),
+    "storage/replicas": ("replicas", "metadata_image"),
 }
 """Whose directories are tried for a module; else its own."""
 USED_BY: Final = {
@@ -30,7 +31,8 @@ USED_BY: Final = {
     "common/index_evidence": ("storage/offset_index", "storage/time_index"),
     "storage/log_loader": ("storage/log_loader", "storage/batch", "management/checkpoints"),
     "storage/leader_epochs": ("storage/leader_epochs", "storage/replicas"),
-    "storage/replicas": ("storage/replicas", "storage/leader_epochs"),
+    "storage/replicas": ("storage/replicas", "storage/leader_epochs", "controller/metadata_image"),
+    "controller/metadata_image": ("controller/metadata_image", "storage/replicas", "storage/leader_epochs"),
     "management/checkpoints": ("management/checkpoints", "storage/log_loader"),
 }
 """The modules whose checks tell of a fault in a module, where these are not its own alone."""

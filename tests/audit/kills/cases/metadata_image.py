@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkaspec.spec.common.record_format import encode
-from tests.audit.kills.write import CLUSTER, Case, Folder, cases, folder, meta, one, part, seg
+from tests.audit.kills.write import CLUSTER, Case, Folder, b, cases, folder, meta, one, part, seg
 from tests.controller.metadata_logs import (
     GONE,
     NO_OP,
@@ -110,6 +110,34 @@ def shaped(*batches: LogBatch, cut: int = 0, flip: int | None = None, more: byte
         if flip is not None:
             data = data[:flip] + bytes([data[flip] ^ 1]) + data[flip + 1 :]
         return log(*BASE, NO_OP, snapshots={(5, 1): data})
+
+    return make
+
+
+def beside(
+    epochs: Sequence[tuple[int, int]] | None,
+    *records: bytes | LogBatch,
+    id: str = TOPIC,
+    name: str = "t-0",
+    before: Sequence[bytes] = BASE,
+    two: dict[str, Any] | None = None,
+    **of: Any,
+) -> Callable[[], Case]:
+    """A node's log with these leader epochs, and its metadata log behind the base, where the partition's is 3. `two`:
+    what the metadata log's directory is, if it is another one; `of`: what the log's is."""
+    kept = {"partition.metadata": f"version: 0\ntopic_id: {id}\n".encode()}
+    values: list[LogBatch] = list(batches_of(*before))
+    for r in records:
+        values += [r] if isinstance(r, LogBatch) else batches_of(r, base=values[-1].last + 1)
+
+    def make() -> Case:
+        log = part(seg(0, b(0, 4)), name=name, epochs=epochs, files=kept)
+        metadata = part(seg(0, *(x.encoded() for x in values)), name=NAME)
+        of_log = {"properties": meta(1, CLUSTER, None)} | of
+        if two is None:
+            return cases(folder(log, metadata, **of_log))
+        of_metadata = {"properties": meta(1, CLUSTER, None)} | two
+        return cases(folder(log, name="d1", **of_log), folder(metadata, name="d2", **of_metadata))
 
     return make
 
@@ -529,6 +557,38 @@ CASES: dict[str, Callable[[], Case]] = {
     "two nodes, the other with a damaged snapshot": lambda: nodes((5, BASE[:4], b"x" * 90), (5, BASE, None)),
     "two nodes with files of that name in another topic": lambda: nodes(
         (5, BASE, None), (5, BASE[:4], None), name="t-0"
+    ),
+    # ---- other logs of the node
+    **{
+        f"a log of epoch {n}, {name}": beside([(0, 0), (n, 5)], *records)
+        for n in (2, 3, 4, 5)
+        for name, records in (
+            ("of 3", ()), ("of 4", (changed(0, leader=2),)), ("of 3, and another of 4", (partition(1, leaderEpoch=4),)),
+        )
+    },
+    **{
+        f"a log of epoch 4 {name}": make
+        for name, make in (
+            ("that was not clean", beside([(4, 0)], clean=False)),
+            ("of another topic", beside([(4, 0)], id=OTHER)),
+            ("of partition 1", beside([(4, 0)], name="t-1")),
+            ("of partition 1, which has 3", beside([(4, 0)], partition(1), name="t-1")),
+            ("with the metadata elsewhere", beside([(4, 0)], two={})),
+            ("with the metadata elsewhere, not clean", beside([(4, 0)], two={"clean": False})),
+            ("beside another node's metadata", beside([(4, 0)], two={"properties": meta(2, CLUSTER, None)})),
+            ("beside another cluster's metadata", beside([(4, 0)], two={"properties": meta(1, "another", None)})),
+            ("of no node", beside([(4, 0)], properties=b"", two={"properties": b""})),
+            ("beside metadata with a record that nobody reads", beside([(4, 0)], UNREAD)),
+            ("beside metadata with a change of nothing", beside([(4, 0)], changed(9))),
+            ("beside metadata that has it last in a gap", beside([(4, 0)], LogBatch(9, 1, [(None, NO_OP)]))),
+            ("of a partition with epoch 0", beside([(4, 0)], before=(*BASE[:4], partition(leaderEpoch=0)))),
+        )
+    },
+    "a log of no epoch": beside([]),
+    "a log without a file of epochs": beside(None),
+    "a log of epoch 4, and two metadata logs of the node": lambda: cases(
+        *beside([(4, 0)])().folders, folder(part(seg(0, *(x.encoded() for x in batches_of(*BASE))), name=NAME),
+        name="again", properties=meta(1, CLUSTER, None)),
     ),
     "two clusters": lambda: nodes((5, BASE, None), (5, BASE[:4], None), clusters=(CLUSTER, "another")),
 }  # fmt: skip
