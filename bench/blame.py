@@ -5,7 +5,7 @@
 
 The file is docs/measured/blame.json: subsystem -> mutant -> the clauses that it states, those that its rejection cites,
 the headline first, and how it ended. It is written after each mutant: who is interrupted goes on without --again.
-docs/generate.py makes a table of it; the deep test of tests/judge/test_cited.py measures all of them, and compares.
+docs/generate.py makes a table of it; the deep test of tests/judge/test_cited.py measures each fourth, and compares.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def test_no_arguments_break_a_contract(machine: Machine[Any], op: Operation[Any]
 @pytest.mark.deep
 @pytest.mark.parametrize(("machine", "op"), CASES)
 def test_no_arguments_break_a_contract_in_a_while(machine: Machine[Any], op: Operation[Any]) -> None:
-    assert broken(machine, op, 5.0) == []
+    assert broken(machine, op, 3.0) == []
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Of mutants whose clauses are known, the rejection cites one: of some here, of all in the deep test and the table."""
+"""Of mutants whose clauses are known, the rejection cites one: of some here, more in a deep test, all in the table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ And where requests wait for several partitions, one is seen late, in whatever is
 and the high watermark's mutants one in seven. What the event queue answers is all that its thread did until it slept,
 and what a call leaves of the quorum controller shows many rules at once: of these mutants two thirds have theirs as the
 headline."""
-BETWEEN = 0.02
-"""How far a share may be from the one in the table: histories change with the specs."""
 
 
 def table() -> Mapping[str, Mapping[str, Any]]:
@@ -60,14 +58,16 @@ def test_the_shares_in_the_table_are_as_high_as_they_must_be() -> None:
 
 
 @pytest.mark.deep
-def test_the_right_rule_is_cited_of_all() -> None:
-    found = {name: [cited(s, m) for m in asked(s)] for name, s in subsystems().items()}
-    share, first = shares(c for of in found.values() for c in of)
-    assert share >= CITED
-    assert first >= FIRST
-    before = shares(c for name in table() for c in known(name))
-    assert abs(share - before[0]) <= BETWEEN, "run bench/blame.py --again"
-    assert abs(first - before[1]) <= BETWEEN, "run bench/blame.py --again"
+@pytest.mark.parametrize("name", subsystems())
+def test_each_fourth_is_cited_as_in_the_table(name: str) -> None:
+    """But for a few: histories change with the specs."""
+    s = find(name)
+    some = asked(s)[::4]
+    found = [cited(s, m) for m in some]
+    before = {c.mutant: c for c in known(name)}
+    again = f"run bench/blame.py {name} --again"
+    assert sum(c.right != before[c.mutant].right for c in found) <= 1 + len(some) // 8, again
+    assert sum(c.first != before[c.mutant].first for c in found) <= 1 + len(some) // 4, again
 
 
 def test_a_citation_is_right_if_one_is_among_them() -> None:
