@@ -8,7 +8,7 @@ import pytest
 
 from kafkaspec.contract.machine import Fields
 from kafkaspec.contract.subsystem import find
-from kafkaspec.judge.alter import altered
+from kafkaspec.judge.alter import _other, altered
 from tests.judge.test_check import LONG, lines, recorded
 from tests.lockstep import toy
 
@@ -25,6 +25,11 @@ def test_every_alteration_is_rejected_at_its_line(trace: Path) -> None:
     assert (a.later, a.accepted) == (0, ())
     assert a.tried > 100
     assert altered(toy.machine, trace, share=0.1).tried < a.tried / 4
+
+
+def test_what_is_altered_is_another_value() -> None:
+    for value in (None, True, False, "", "x", 0, -1, 2**63, 0.0, 1.5, 1e300, -1e300, 2.0**53):
+        assert _other(value) != value
 
 
 class AnyNumber(float):

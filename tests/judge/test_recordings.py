@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -15,7 +17,7 @@ from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import subsystems
 from kafkaspec.errors import UserError
 from kafkaspec.judge.alter import altered
-from kafkaspec.judge.check import check
+from kafkaspec.judge.check import Check, check
 from kafkaspec.judge.recorded import check_recording, unexpected
 from tests.layers import a_row_of_verify
 from tests.lockstep import toy
@@ -39,6 +41,46 @@ def name(x: Any) -> str:
 def test_the_verdict_is_the_expected_one(machine: Machine[Any], recording: Recording) -> None:
     assert recording.source
     assert unexpected(recording, check_recording(recording, machine)) == ""
+
+
+def goes_on(machine: Machine[Any], recording: Recording, lines: Iterable[bytes]) -> int | None:
+    """The first line behind a deviation after which nothing is compared, in one history."""
+    check = Check(machine, recording.file, release=recording.release)
+    for number, text in enumerate(lines, 1):
+        line = check.validated(orjson.loads(text), number)
+        if line.op == "init":
+            ended = check.begin(line)
+        elif any(lost(possible.ghosts[at]) for possible in check.frontier for _, lost, at in check.losing):
+            return number
+        else:
+            ended = check.settled(line, check.explanations(line, None))
+        if ended is not None:
+            break
+    return None
+
+
+def lines_of(recording: Recording) -> list[bytes]:
+    data = recording.path.read_bytes()
+    return (gzip.decompress(data) if recording.path.suffix == ".gz" else data).splitlines()
+
+
+LOSING = [(m, r) for m, r in RECORDED if any(d.lost is not None for d in m.deviations)]
+
+
+@pytest.mark.parametrize(("machine", "recording"), LOSING, ids=name)
+def test_no_history_goes_on_where_nothing_is_compared(machine: Machine[Any], recording: Recording) -> None:
+    """Whatever came behind would be accepted."""
+    lines = lines_of(recording)
+    assert goes_on(machine, recording, lines) is None
+
+
+def test_a_history_that_goes_on_is_found() -> None:
+    """One of a known deviation, and its last call once more behind it."""
+    machine, recording = next((m, r) for m, r in LOSING if m.name == "raft" and "4.3.0" in r.file)
+    lines = lines_of(recording)
+    ends = next(n for n, line in enumerate(lines) if b"Expected to be Follower" in line)
+    again = {**orjson.loads(lines[ends]), "i": ends + 1}
+    assert goes_on(machine, recording, [*lines[: ends + 1], orjson.dumps(again)]) == ends + 2
 
 
 @pytest.mark.sampled(12)

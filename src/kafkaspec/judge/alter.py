@@ -108,7 +108,9 @@ def _other(value: Json) -> Json:
         return not value
     if isinstance(value, str):
         return value + "x"
-    return 0 if value is None else value + 1
+    if value is None:
+        return 0
+    return value + 1 if value + 1 != value else -value  # a large double is its own next one
 
 
 def _changed(value: Json, place: Place, how: str) -> Json:
