@@ -154,7 +154,8 @@ class Watch:
         before = node.log.before
         if seen is None or before != self.before[name]:
             if seen is None:
-                o.starts(name)
+                r = node.replica
+                o.starts(name, r.epoch, None if r.voted is None else self.names[r.voted])
             self.before[name] = before
             start = 0 if before is None else before.offset
             self.seen[name] = files.log_end, files.bases[-1], files.active.size

@@ -255,7 +255,7 @@ def watched(*logs: list[Batch], epoch: int = 1) -> Observer:
     """Three with these logs, of which the first leads."""
     o = Observer(K, "n")
     for name, log in zip(K, logs, strict=True):
-        o.starts(name)
+        o.starts(name, 0, None)
         assert o.has(name, 0, log) is None
     elected(o, "k1", epoch)
     return o
@@ -280,6 +280,18 @@ def test_a_vote_goes_to_a_log_that_has_as_much() -> None:
     assert o.grants("k2", 2, "k3", (1, 1), pre_vote=False) is None
     assert o.grants("k2", 2, "k3", (0, 0), pre_vote=False) is None  # again
     assert o.stays_with_leader("k2").rule == "RFT-5"
+
+
+def test_a_vote_that_was_not_told_before_a_crash_is_given_again() -> None:
+    """To nobody else, and it counts from then on."""
+    o = watched([control(0, 1), put(1, 1)], [control(0, 1)], [])
+    o.starts("k2", 2, "k3")
+    assert rule(o.grants("k2", 2, "k1", (0, 0), pre_vote=False)) == "RFT-4"
+    assert rule(o.grants("k2", 3, "k3", (0, 0), pre_vote=False)) == "RFT-4"
+    assert rule(o.leads("k3", 2, K)) == "RFT-9"
+    assert o.grants("k2", 2, "k3", (0, 0), pre_vote=False) is None
+    assert rule(o.grants("k2", 2, "k1", (1, 9), pre_vote=False)) == "RFT-1"
+    assert of(251).violation is None
 
 
 def test_who_stands_and_who_leads_has_a_majority() -> None:

@@ -162,6 +162,9 @@ class Observer:
         self.memory = Memory(created)
         self.leaders: dict[int, str] = {}
         self.votes: dict[tuple[str, int], str] = {}
+        """those that were told"""
+        self.kept: dict[tuple[str, int], str] = {}
+        """those that replicas had when they started: who crashed within a vote has not told it"""
         self.pre_votes: dict[tuple[str, int], set[str]] = {}
         self.candidates: set[tuple[str, int]] = set()
         self.written: dict[tuple[int, int], tuple[int, str]] = {}
@@ -179,8 +182,8 @@ class Observer:
     def grants(self, name: str, epoch: int, candidate: str, log: tuple[int, int], pre_vote: bool) -> Violation | None:
         """A vote, or a pre-vote, to who has a log up to that epoch and offset: RFT-3, RFT-4."""
         r = self.replicas[name]
-        if not pre_vote and self.votes.get((name, epoch)) == candidate:
-            return None  # again: its own log may have grown
+        if not pre_vote and candidate in (self.votes.get((name, epoch)), self.kept.get((name, epoch))):
+            return self.votes_for(name, epoch, candidate)  # again: its own log may have grown
         if r.last_epoch is not None and log < (r.last_epoch, r.end):
             what = f"{name}, with a log up to {r.end} of epoch {r.last_epoch}, grants {candidate} its vote"
             return Violation("RFT-3" if pre_vote else "RFT-4", f"{what}, whose log is {log[1]} of epoch {log[0]}")
@@ -227,9 +230,11 @@ class Observer:
         """A replica does not lead, or is down."""
         self.replicas[name].leads_in = None
 
-    def starts(self, name: str) -> None:
-        """A replica has started; what it has follows."""
+    def starts(self, name: str, epoch: int, voted: str | None) -> None:
+        """A replica has started, with its vote of that epoch; what it has follows."""
         r = self.replicas[name]
+        if voted is not None:
+            self.kept[name, epoch] = voted
         self.counted["starts after a crash"] += r.was_up
         r.leads_in, r.high, r.was_up = None, None, True
 
