@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
@@ -22,7 +22,7 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
 
-def spread(spark: SparkContext, do: Callable[[Task], Answer], tasks: Iterable[Task]) -> Iterator[Answer]:
+def spread(spark: SparkContext, do: Callable[[Task], Answer], tasks: Iterable[Task]) -> Generator[Answer]:
     """What `do` answers to each task, on Spark's workers; job by job, as they end. Tasks are taken as they are needed,
     and answers are pickled: Spark need not know what they are. Who stops asking ends what is under way.
 
