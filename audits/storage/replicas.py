@@ -22,6 +22,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.contract.clauses import states
+from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.spec.common.kafka import LONG_MAX
@@ -299,10 +300,13 @@ def epoch_above(log: Summary, told: int) -> int | None:
 
 
 def topic_id(log: Log) -> str | None:
-    """From partition.metadata; None if there is none, or nothing that can be read."""
+    """From partition.metadata; None if there is none, or nothing that can be read: that is told of its own log."""
     if log.files.metadata is None:
         return None
-    found = re.search(rb"^topic_id: ?(\S+)", read_small(log.files.metadata), re.MULTILINE)
+    try:
+        found = re.search(rb"^topic_id: ?(\S+)", read_small(log.files.metadata), re.MULTILINE)
+    except UserError:
+        return None
     return None if found is None else found[1].decode("ascii", "replace")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -278,6 +279,14 @@ def test_an_epoch_that_the_metadata_log_has_not_given(tmp_path: Path) -> None:
     assert len(beside(MetadataLog(tmp_path, 1, low, clean=False))) == 1
     broker.directory = replace(broker.directory, clean=False)
     assert beside(MetadataLog(tmp_path, 1, low)) == []
+
+
+def test_a_file_that_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
+    brokers = [Broker(tmp_path, 1, topic_id="id"), Broker(tmp_path, 2, changed(2, crc=99), topic_id="id")]
+    broken = tmp_path / "1" / "partition.metadata"
+    broken.unlink()
+    os.mkfifo(broken)
+    assert [f.clause for f in found(*brokers)] == ["RPL-3"]
 
 
 @pytest.mark.clause("RPL-7")

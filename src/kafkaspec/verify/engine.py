@@ -217,7 +217,6 @@ def _each(left: Sequence[Unit], seeds: int, jobs: int) -> Iterator[tuple[Unit, l
 def _done(seeds: int, unit: Unit, _say: workers.Say | None = None) -> tuple[Unit, list[Row]]:
     """The rows of a unit. Cycles are looked for seldom: there are few among many objects that stay, and looking took a
     tenth of the time."""
-
     with workers.few_collections():
         return established(unit, seeds)
 
