@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -85,6 +86,14 @@ def slow_or_failing(n: int) -> int:
     return n
 
 
+def nothing_runs(spark: Any) -> bool:
+    """Whether Spark runs no job, or tells so within seconds: who counts its jobs hears of their ends later."""
+    ends = time.monotonic() + 10
+    while (running := spark.statusTracker().getActiveJobsIds()) and time.monotonic() < ends:
+        time.sleep(0.05)
+    return not running
+
+
 def test_every_core_has_a_task(spark: Any, tmp_path: Path) -> None:
     assert min(spread(spark, partial(meet, tmp_path), range(CORES))) == CORES
 
@@ -100,13 +109,46 @@ def test_tasks_are_taken_as_they_are_needed(spark: Any) -> None:
     assert next(answers) < CORES * JOBS
     answers.close()
     assert next(tasks) == CORES * JOBS
-    assert not spark.statusTracker().getActiveJobsIds()
+    assert nothing_runs(spark)
 
 
 def test_a_task_that_fails_ends_the_others(spark: Any) -> None:
     with pytest.raises(Exception, match="of task 3"):
         list(spread(spark, slow_or_failing, range(1_000)))
-    assert not spark.statusTracker().getActiveJobsIds()
+    assert nothing_runs(spark)
+
+
+class Late:
+    """A Spark that hears of every job but the first when jobs have been cancelled."""
+
+    def __init__(self, spark: Any) -> None:
+        self.spark, self.cancelled = spark, Event()
+
+    def parallelize(self, tasks: list[int], parts: int) -> Any:
+        if tasks[0]:
+            self.cancelled.wait(30)
+        return self.spark.parallelize(tasks, parts)
+
+    def cancelJobGroup(self, group: str) -> None:
+        self.spark.cancelJobGroup(group)
+        self.cancelled.set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.spark, name)
+
+
+def fail_or_leave(folder: Path, n: int) -> None:
+    if n == 0:
+        raise ValueError("of task 0")
+    time.sleep(3)
+    (folder / str(n)).touch()
+
+
+def test_a_job_that_starts_late_is_ended_too(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="of task 0"):
+        list(spread(Late(spark), partial(fail_or_leave, tmp_path), range(1_000)))  # type: ignore[arg-type]
+    assert nothing_runs(spark)
+    assert not list(tmp_path.iterdir())
 
 
 # ---- campaigns -------------------------------------------------------------------------------------------------------

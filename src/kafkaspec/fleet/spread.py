@@ -46,7 +46,10 @@ def spread(spark: SparkContext, do: Callable[[Task], Answer], tasks: Iterable[Ta
                 for one in ended:
                     yield from map(pickle.loads, one.result())
         finally:
-            spark.cancelJobGroup(group)
+            while True:  # again, for a job that Spark had not heard of yet is not cancelled
+                spark.cancelJobGroup(group)
+                if not wait(waiting, timeout=0.1).not_done:
+                    break
 
 
 def _answer(do: Callable[[Task], Answer], task: Task) -> bytes:
