@@ -6,14 +6,20 @@ import os
 import re
 import subprocess
 import sys
+from base64 import urlsafe_b64encode
+from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
+from kafkaspec.audit.engine import audit
+from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.controller import bootstrap, raft
-from kafkaspec.impl.controller.quorum_parts import batches
+from kafkaspec.impl.controller.quorum_parts import batches, node
 from kafkaspec.impl.controller.quorum_parts.clients import MOST_NAMES, Writer
 from kafkaspec.impl.controller.quorum_parts.log import DurableLog
 from kafkaspec.impl.controller.quorum_parts.node import QuorumState, decoded
@@ -37,6 +43,7 @@ from kafkaspec.spec.controller.quorum_parts.observer import (
     Observer,
 )
 from tests.controller.quorum_faults import FAULTS
+from tests.kafka import run_class
 from tests.storage.replication_faults import Fault
 
 ROOT = Path(__file__).parent.parent.parent
@@ -164,7 +171,72 @@ def test_a_snapshot_begins_as_one_of_kafka_s_with_voters_does() -> None:
 def test_a_quorum_state_is_there_again() -> None:
     for state in (QuorumState(), QuorumState(4, 2, 2), QuorumState(5, None, 0)):
         assert decoded(state.encoded()) == state
-    assert QuorumState(3, None, 1).encoded() == b'{"leaderId":-1,"leaderEpoch":3,"votedId":1,"data_version":1}'
+    said = {"leaderId": -1, "leaderEpoch": 3, "votedId": 1, "votedDirectoryId": batches.NO_DIRECTORY, "data_version": 1}
+    assert orjson.loads(QuorumState(3, None, 1).encoded()) == said
+
+
+# ---- what it leaves on its disks
+def left(scenario: Scenario, seed: int, path: Path) -> Path:
+    """The directories of its nodes at the end of a run, as they stand, of one cluster."""
+    disks: dict[str, SimulatedDisk] = {}
+
+    def boot(name: str, disk: Any, clock: Any) -> Any:
+        if disk is not None:
+            disks[name] = disk
+        return scenario.boot(name, disk, clock)
+
+    run(replace(scenario, boot=boot), RandomChoices(scenario, seed, "mixed"))
+    for name, disk in disks.items():
+        for file, content in disk.names.items():
+            at = path / name / file
+            at.parent.mkdir(parents=True, exist_ok=True)
+            at.write_bytes(content.content)
+        number, own = name[1:], urlsafe_b64encode(name.encode().rjust(16, b"-")).decode().rstrip("=")
+        said = f"version=1\ncluster.id={batches.NO_DIRECTORY}\nnode.id={number}\ndirectory.id={own}\n"
+        (path / name / "meta.properties").write_text(said)
+    return path
+
+
+def clauses_against(path: Path) -> set[str]:
+    """What the audit finds in the logs of all nodes, read together."""
+    seen = audit([*path.iterdir()], strict=True)
+    assert seen.problems == ()
+    return {f.clause for f in seen.findings if f.severity > Severity.LEFTOVER}
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.deep) for n in range(2, 40))])
+@pytest.mark.parametrize("scenario", [SCENARIO, FIVE_VOTERS, CHANGING, IDLE], ids=lambda s: s.name)
+def test_its_directories_are_sound(scenario: Scenario, seed: int, tmp_path: Path) -> None:
+    assert clauses_against(left(scenario, seed, tmp_path)) == set()
+
+
+def test_a_registration_without_its_epoch_is_unsound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "count", lambda base: repeat(0))
+    assert clauses_against(left(SCENARIO, 0, tmp_path)) == {"IMG-6"}
+
+
+def test_a_record_that_another_node_has_not_is_unsound(tmp_path: Path) -> None:
+    file = sorted(left(SCENARIO, 0, tmp_path).glob("k2/*/*.log"))[-1]
+    last = batches.split(file.read_bytes())[-1]
+    (entry,) = last.entries
+    other = batches.record_of(entry.value or "")
+    entries = (entry._replace(value=batches.text_of(other._replace(value=other.value - 1))),)
+    data = batches.encoded(last.base, last.epoch, entries, 0)
+    file.write_bytes(file.read_bytes()[: -len(last.data)] + data)
+    assert clauses_against(tmp_path) == {"RPL-4"}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("scenario", [SCENARIO, CHANGING], ids=lambda s: s.name)
+def test_kafka_s_own_tool_reads_its_files(scenario: Scenario, tmp_path: Path) -> None:
+    """Each batch of the logs and of the snapshots."""
+    path = left(scenario, 0, tmp_path)
+    files = [*path.glob("*/*/*.log"), *path.glob("*/*/*.checkpoint")]
+    kept = sum(len(batches.split(f.read_bytes())) for f in files)
+    options = "--cluster-metadata-decoder", "--deep-iteration", "--files", ",".join(map(str, files))
+    said = run_class("org.apache.kafka.tools.DumpLogSegments", *options)
+    assert said.count("isvalid: true") == said.count("baseOffset: ") == kept > len(files) > 5
+    assert said.count('"REGISTER_BROKER_RECORD"') > 1
 
 
 # ---- a disk

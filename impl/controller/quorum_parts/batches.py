@@ -24,6 +24,8 @@ KEPT = 1 << 14
 """how many batches and records stay decoded"""
 BROKER = "broker "
 """what the name of a broker's registration begins with in memory; its value is the offset"""
+NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
+"""the id of each voter's directory: a number has one node"""
 PLAIN = {
     Kind.NO_OP: "NoOpRecord",
     Kind.BEGIN: "BeginTransactionRecord",
@@ -52,8 +54,8 @@ def _made(kind: str, **fields: Any) -> records.Record:
 
 
 @lru_cache(KEPT)
-def text_of(record: Record) -> str:
-    """The bytes of a metadata record."""
+def text_of(record: Record, offset: int = 0) -> str:
+    """The bytes of a metadata record. A registration has its own offset, as the broker's epoch."""
     match record.kind:
         case Kind.SET:
             made = _made("ConfigRecord", resourceType=TOPIC_RESOURCE, name=record.key, value=str(record.value))
@@ -61,7 +63,7 @@ def text_of(record: Record) -> str:
             name = VERSION if record.kind == Kind.VERSION else ELR
             made = _made("FeatureLevelRecord", name=name, featureLevel=record.value)
         case Kind.REGISTER:
-            made = _made("RegisterBrokerRecord", brokerId=record.value)
+            made = _made("RegisterBrokerRecord", brokerId=record.value, brokerEpoch=offset)
         case kind:
             made = records.record(PLAIN[kind])
     return records.encode(made).decode("latin-1")
@@ -111,7 +113,7 @@ def _kraft_version() -> tuple[bytes, bytes]:
 
 
 def _voters(voters: Iterable[int]) -> tuple[bytes, bytes]:
-    empty = {"endpoints": [], "voterDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA"}
+    empty = {"endpoints": [], "voterDirectoryId": NO_DIRECTORY}
     feature = {"minSupportedVersion": 0, "maxSupportedVersion": 1}
     shown = [{"voterId": v, **empty, "kRaftVersionFeature": feature} for v in voters]
     return records.encode_control(records.record("VotersRecord", voters=shown))
@@ -179,10 +181,9 @@ def snapshot(values: Mapping[str, int], voters: Sequence[int], offset: int, epoc
 
 
 def _kept(name: str, value: int) -> str:
-    """A registration keeps its offset, as the broker's epoch."""
+    """A registration keeps its offset."""
     if name.startswith(BROKER):
-        of = _made("RegisterBrokerRecord", brokerId=int(name[len(BROKER) :]), brokerEpoch=value)
-        return records.encode(of).decode("latin-1")
+        return text_of(Record(Kind.REGISTER, "", int(name[len(BROKER) :])), value)
     return text_of(Record(FEATURES[name], "", value) if name in FEATURES else Record(Kind.SET, name, value))
 
 

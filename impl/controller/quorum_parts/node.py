@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import orjson
@@ -22,7 +23,7 @@ import orjson
 from kafkaspec.impl.common.disk import Disk
 from kafkaspec.impl.controller import quorum, raft
 from kafkaspec.impl.controller.quorum_parts import batches
-from kafkaspec.impl.controller.quorum_parts.batches import StoredBatch
+from kafkaspec.impl.controller.quorum_parts.batches import NO_DIRECTORY, StoredBatch
 from kafkaspec.impl.controller.quorum_parts.controller import SoundController
 from kafkaspec.impl.controller.quorum_parts.log import DIRECTORY, DurableLog
 from kafkaspec.impl.controller.quorum_parts.messages import (
@@ -88,7 +89,8 @@ class QuorumState(NamedTuple):
     def encoded(self) -> bytes:
         """As Kafka's file has it."""
         leader, voted = (NOBODY if n is None else n for n in (self.leader, self.voted))
-        return orjson.dumps({"leaderId": leader, "leaderEpoch": self.epoch, "votedId": voted, "data_version": 1})
+        ids = {"leaderId": leader, "leaderEpoch": self.epoch, "votedId": voted, "votedDirectoryId": NO_DIRECTORY}
+        return orjson.dumps({**ids, "data_version": 1})
 
 
 def decoded(data: bytes) -> QuorumState:
@@ -132,8 +134,9 @@ class RaftClient:
     def prepare_append(self, epoch: int, records: Sequence[Record]) -> int:
         """Raises quorum.NotLeaderError, ValueError."""
         self.count = len(records)
+        base = self.log.end + len(self.replica.prepared)
         try:
-            return self.replica.prepare_append(epoch, [batches.text_of(r) for r in records])
+            return self.replica.prepare_append(epoch, [*map(batches.text_of, records, count(base))])
         except raft.NotLeaderError as e:
             raise quorum.NotLeaderError from e
         except raft.IllegalArgumentError as e:
