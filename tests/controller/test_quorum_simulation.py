@@ -6,8 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from base64 import urlsafe_b64encode
-from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,6 @@ from typing import Any
 import orjson
 import pytest
 
-from kafkaspec.audit.engine import audit
-from kafkaspec.audit.finding import Severity
 from kafkaspec.impl.common.disk import SimulatedDisk
 from kafkaspec.impl.controller import bootstrap, raft
 from kafkaspec.impl.controller.quorum_parts import batches, node
@@ -44,6 +40,7 @@ from kafkaspec.spec.controller.quorum_parts.observer import (
 )
 from tests.controller.quorum_faults import FAULTS
 from tests.kafka import run_class
+from tests.simulate.directories import clauses_against, left
 from tests.storage.replication_faults import Fault
 
 ROOT = Path(__file__).parent.parent.parent
@@ -176,34 +173,6 @@ def test_a_quorum_state_is_there_again() -> None:
 
 
 # ---- what it leaves on its disks
-def left(scenario: Scenario, seed: int, path: Path) -> Path:
-    """The directories of its nodes at the end of a run, as they stand, of one cluster."""
-    disks: dict[str, SimulatedDisk] = {}
-
-    def boot(name: str, disk: Any, clock: Any) -> Any:
-        if disk is not None:
-            disks[name] = disk
-        return scenario.boot(name, disk, clock)
-
-    run(replace(scenario, boot=boot), RandomChoices(scenario, seed, "mixed"))
-    for name, disk in disks.items():
-        for file, content in disk.names.items():
-            at = path / name / file
-            at.parent.mkdir(parents=True, exist_ok=True)
-            at.write_bytes(content.content)
-        number, own = name[1:], urlsafe_b64encode(name.encode().rjust(16, b"-")).decode().rstrip("=")
-        said = f"version=1\ncluster.id={batches.NO_DIRECTORY}\nnode.id={number}\ndirectory.id={own}\n"
-        (path / name / "meta.properties").write_text(said)
-    return path
-
-
-def clauses_against(path: Path) -> set[str]:
-    """What the audit finds in the logs of all nodes, read together."""
-    seen = audit([*path.iterdir()], strict=True)
-    assert seen.problems == ()
-    return {f.clause for f in seen.findings if f.severity > Severity.LEFTOVER}
-
-
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.deep) for n in range(2, 40))])
 @pytest.mark.parametrize("scenario", [SCENARIO, FIVE_VOTERS, CHANGING, IDLE], ids=lambda s: s.name)
 def test_its_directories_are_sound(scenario: Scenario, seed: int, tmp_path: Path) -> None:
