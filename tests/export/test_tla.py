@@ -223,6 +223,7 @@ class Branching(Model):
     on: bool
     CHOOSE: bool
     Len: bool
+    kept: Annotated[list[bool], Bounded(2)]
 
     @initial
     def start(s, i: Item) -> None:
@@ -243,6 +244,11 @@ class Branching(Model):
     def each(s) -> None:
         require(all((s.at[i] or s.on) if s.CHOOSE else (s.Len or not s.on or s.at[i]) for i in Item))
         s.next.Len = s.on and not s.Len
+
+    @action()
+    def covered(s, b: bool) -> None:
+        require(len(s.kept) < 2 and all(not (s.on and not k) or s.Len for k in s.kept))
+        s.next.kept = s.kept + [b]  # noqa: RUF005
 
     @action()
     def implied(s, i: Item, same: bool) -> None:
@@ -270,6 +276,7 @@ def test_tests_stay_tests() -> None:
     assert "/\\ (\\E i \\in Item : at[i]) = TRUE" in part(module, "some")
     assert ") = TRUE" in part(module, "each")
     assert ") = TRUE" in part(module, "implied")
+    assert ") = TRUE" in part(module, "covered")
 
 
 def test_names_of_tla_are_not_taken() -> None:

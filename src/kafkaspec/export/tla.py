@@ -1125,8 +1125,9 @@ def _splits(e: Expr) -> bool:
             return True
         case "and":
             return any(map(_splits, e.args))
-        case "forall":
-            return _splits(e.args[1])
+        case "forall":  # what it is over takes one of the premises; the others are written one by one
+            premises, conclusion = _premises(e.args[1])
+            return _splits(or_(*map(not_, premises), conclusion))
         case "ite":
             return any(map(_splits, e.args[1:]))
     return False
