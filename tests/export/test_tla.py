@@ -248,7 +248,7 @@ class Branching(Model):
     @action()
     def covered(s, b: bool) -> None:
         require(len(s.kept) < 2 and all(not (s.on and not k) or s.Len for k in s.kept))
-        s.next.kept = s.kept + [b]  # noqa: RUF005
+        s.next.kept = s.kept + [b]
 
     @action()
     def implied(s, i: Item, same: bool) -> None:
