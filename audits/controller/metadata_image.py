@@ -7,14 +7,13 @@ epochs, a torn end and other nodes' logs are asked by the rules for every log.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
-
-import orjson
 
 from kafkaspec.audit.check import Absent, ClusterCheck, Directory, Facts, Log, LogCheck
 from kafkaspec.audit.files import Segment
@@ -23,6 +22,7 @@ from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.contract.clauses import states
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, open_regular, read_small
+from kafkaspec.impl.common.ids import id_bytes
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
 from kafkaspec.impl.controller import records as codec
@@ -48,13 +48,15 @@ NUMBERS: Final = re.compile(r"(\d{20}).(\d{10})")
 """What a node reads of a snapshot's name."""
 MOST_OFFSET, MOST_EPOCH = (1 << 63) - 1, (1 << 31) - 1
 QUORUM_STATE: Final = "quorum-state"
-WHOLE, TEXT, SOME_VOTERS = "a whole number", "a text", "a list of voters, or null"
+MOST_DIGITS: Final = 1_000
+"""of a number that a node reads"""
+WHOLE, TEXT, ID, SOME_VOTERS = "a whole number", "a text", "an id", "a list of voters"
 OF_QUORUM_STATE: Final[Mapping[int, Mapping[str, str]]] = {
     0: {
         "clusterId": TEXT, "leaderId": WHOLE, "leaderEpoch": WHOLE, "votedId": WHOLE, "appliedOffset": WHOLE,
         "currentVoters": SOME_VOTERS,
     },
-    1: {"leaderId": WHOLE, "leaderEpoch": WHOLE, "votedId": WHOLE, "votedDirectoryId": TEXT},
+    1: {"leaderId": WHOLE, "leaderEpoch": WHOLE, "votedId": WHOLE, "votedDirectoryId": ID},
 }  # fmt: skip
 """The fields of the file's versions: none may be left out."""
 LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_RECORD, DATA_RECORD = 2, 3, 4, 5, -1
@@ -457,25 +459,71 @@ def compared(
 
 
 # ---- the log ---------------------------------------------------------------------------------------------------------
+class QuorumState(NamedTuple):
+    """What the file quorum-state says of the leader."""
+
+    epoch: int
+    leader: int
+
+
 @states("IMG-23")
-def epoch_in(said: Any) -> int:
-    """The leader epoch that quorum-state says. Raises KeyError, TypeError or ValueError if a node does not read it."""
-    version = said["data_version"]
-    if type(version) is not int or version not in OF_QUORUM_STATE:
-        raise ValueError(f"data_version {version}")
+def quorum_state(data: bytes) -> QuorumState:
+    """The first line, as a node reads it: what is behind the object does not matter to it. Raises ValueError, with what
+    is wrong."""
+    try:
+        line = re.split(r"[\r\n]", data.decode(), maxsplit=1)[0].lstrip(" \t")
+        said, _ = json.JSONDecoder(parse_constant=_no_number, parse_int=_number).raw_decode(line)
+    except RecursionError:
+        raise ValueError("too many brackets, one in the other") from None
+    except UnicodeDecodeError as e:
+        raise ValueError(f"byte {e.start} is no text in UTF-8") from None
+    except json.JSONDecodeError as e:
+        raise ValueError(f"no JSON: {e.msg[0].lower()}{e.msg[1:]}, character {e.pos + 1}") from None
+    if not isinstance(said, dict):
+        raise ValueError("no object")
+    version = _short(said.get("data_version"))
+    if "data_version" not in said or version not in OF_QUORUM_STATE:
+        raise ValueError(f"no data_version that is 0 or 1: {_brief(said.get('data_version'))}")
     for name, kind in OF_QUORUM_STATE[version].items():
-        value = said[name]
-        if kind == WHOLE:
-            most = MOST_OFFSET if name == "appliedOffset" else MOST_EPOCH
-            fits = type(value) is int and -most - 1 <= value <= most
-        elif kind == TEXT:
-            fits = isinstance(value, str)
-        else:
-            fits = value is None or all(type(v["voterId"]) is int for v in value)
-        if not fits:
-            raise ValueError(f"{name} {value} is not {kind}")
-    epoch: int = said["leaderEpoch"]
-    return epoch
+        if name not in said or not _fits(name, said[name], kind):
+            raise ValueError(f"{name} is not {kind}: {_brief(said[name])}" if name in said else f"no {name}")
+    return QuorumState(said["leaderEpoch"], said["leaderId"])
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"no JSON: {text}")
+
+
+def _number(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"no JSON: a number of {len(text):,} digits")
+    return int(text)
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _short(value: Any) -> int:
+    """A number of JSON as Java's shortValue has it: the lowest 16 bits of a whole number; 0 for what is no number."""
+    if type(value) is float:
+        value = max(-MOST_EPOCH - 1, min(MOST_EPOCH, int(value)))
+    if type(value) is not int:
+        return 0
+    return (value + (1 << 15)) % (1 << 16) - (1 << 15)
+
+
+def _fits(name: str, value: Any, kind: str) -> bool:
+    """Whether a node takes the value."""
+    if kind == WHOLE:
+        most = MOST_OFFSET if name == "appliedOffset" else MOST_EPOCH
+        return type(value) is int and -most - 1 <= value <= most
+    if kind == SOME_VOTERS:
+        return isinstance(value, list) and all(
+            isinstance(v, dict) and _fits("voterId", v.get("voterId"), WHOLE) for v in value
+        )
+    return isinstance(value, str) and (kind == TEXT or id_bytes(value) is not None)
 
 
 class MetadataImageCheck(LogCheck):
@@ -795,17 +843,17 @@ class MetadataImageCheck(LogCheck):
             if file.path.name != QUORUM_STATE:
                 continue
             try:
-                epoch = epoch_in(orjson.loads(read_small(file).partition(b"\n")[0]))
-            except (ValueError, TypeError, KeyError) as e:
+                said = quorum_state(read_small(file))
+            except ValueError as e:
                 yield self.log.finding(
-                    Severity.ERROR, "IMG-23", file, f"it cannot be read: {type(e).__name__}: {e}",
+                    Severity.ERROR, "IMG-23", file, f"it cannot be read: {e}",
                     expected="an object with data_version 0 or 1, and that version's fields", line=1,
                     recovery="none: the node does not start",
                 )  # fmt: skip
                 continue
-            if epoch < self.epoch:
+            if said.epoch < self.epoch:
                 yield self.log.finding(
-                    Severity.WARNING, "IMG-23", file, f"leaderEpoch {epoch}, where the log has epoch {self.epoch}",
+                    Severity.WARNING, "IMG-23", file, f"leaderEpoch {said.epoch}, where the log has epoch {self.epoch}",
                     expected=f"{self.epoch} or above", line=1, recovery="the node takes the epoch from the log",
                 )  # fmt: skip
 

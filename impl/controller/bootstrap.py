@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Final
 
 from kafkaspec.impl.common.disk import Disk
+from kafkaspec.impl.common.ids import id_bytes, id_text
 from kafkaspec.impl.controller import records
 from kafkaspec.impl.controller.records import Record
 from kafkaspec.impl.management import meta_properties
@@ -244,17 +245,7 @@ def voter(text: str) -> Voter:
     id = id_bytes(rest[end + 1 :])
     if id is None:
         raise VotersError(f"Failed to parse directory ID {VOTER}")
-    return Voter(node_id, _shown(id), host, port)
-
-
-def id_bytes(text: str) -> bytes | None:
-    """The 16 bytes of an id; None if it is none."""
-    bare = text.removesuffix("==")
-    return base64.urlsafe_b64decode(f"{bare}==") if re.fullmatch(r"[A-Za-z0-9_-]{22}", bare) else None
-
-
-def _shown(id: bytes) -> str:
-    return base64.urlsafe_b64encode(id).decode()[:22]
+    return Voter(node_id, id_text(id), host, port)
 
 
 def initial_voters(text: str) -> list[Voter]:
@@ -640,7 +631,7 @@ class Formatter:
         """A new one, not reserved, which no option of a command begins like. [BST-1]"""
         known = set(taken)
         while True:
-            id = _shown(self.draw(16))
+            id = id_text(self.draw(16))
             if id not in known and id[0] != "-" and not meta_properties.is_reserved(id):
                 return id
 

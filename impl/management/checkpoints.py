@@ -9,8 +9,6 @@ Utils.atomicMoveWithFallback, Kafka 4.3.0.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
 import json
 import re
@@ -20,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from kafkaspec.contract.machine import ByName, Json, Refused
 from kafkaspec.impl.common.disk import Disk, StorageError
+from kafkaspec.impl.common.ids import ID_BYTES, id_bytes, id_text
 
 VERSION = 0
 INT_BITS, LONG_BITS = 32, 64
@@ -32,9 +31,6 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANER_POINTS = "cleaner-offset-checkpoint"
 CHECKPOINTS = (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS)
 """Those that a log manager keeps; the cleaner keeps its own."""
-ID_BYTES = 16
-ID_CHARACTERS = 22
-"""of an id in base64, without its padding"""
 
 T = TypeVar("T")
 
@@ -180,15 +176,10 @@ def decode_metadata(data: bytes) -> str:
     if integer(value(1), INT_BITS, 1, found[0] if found else "") < VERSION:
         raise CheckpointUnreadable(1, f"version {value(1)}, expected {VERSION} or more")
     text = value(2)
-    try:
-        if len(text) > len(base64.b64encode(ZERO_ID)):
-            raise binascii.Error
-        id = base64.b64decode(text.rstrip("=") + "==", altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        id = b""
-    if len(id) != ID_BYTES or id == ZERO_ID:
+    id = id_bytes(text)
+    if id is None or id == ZERO_ID:
         raise CheckpointUnreadable(2, f"no topic id: {text!r}")
-    return base64.urlsafe_b64encode(id).decode()[:ID_CHARACTERS]
+    return id_text(id)
 
 
 _MARKER = json.JSONDecoder(parse_constant=int)

@@ -5,12 +5,12 @@ Source: PropertiesUtils, MetaProperties and MetaPropertiesEnsemble, Kafka 4.3.0;
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafkaspec.impl.common.disk import Disk
-from kafkaspec.impl.management.checkpoints import ID_BYTES, ID_CHARACTERS, INT_BITS, parse_integer, replace_file
+from kafkaspec.impl.common.ids import ID_BYTES, id_bytes, id_text
+from kafkaspec.impl.management.checkpoints import INT_BITS, parse_integer, replace_file
 
 NAME = "meta.properties"
 BLANKS = " \t\f"
@@ -183,28 +183,19 @@ def parse(data: bytes) -> MetaProperties:
     directory = None
     if "directory.id" in found:
         at, text = found["directory.id"]
-        id = _uuid(text)
+        id = id_bytes(text)
         if id is None:
             raise PropertiesUnreadable("MTP-4", f"directory.id is no id: {text!r}", at, "directory.id")
-        directory = base64.urlsafe_b64encode(id).decode()[:ID_CHARACTERS]
+        directory = id_text(id)
     cluster = found["cluster.id"][1] if "cluster.id" in found else None
     out = MetaProperties(version, cluster, node, directory, {key: at for key, (at, _) in found.items()})
     out.check()
     return out
 
 
-def _uuid(text: str) -> bytes | None:
-    bare = text[:-2] if text.endswith("==") else text
-    try:
-        id = base64.b64decode(bare + "==", altchars=b"-_", validate=True)
-    except ValueError:
-        return None
-    return id if len(id) == ID_BYTES and len(bare) == ID_CHARACTERS else None
-
-
 def is_reserved(directory_id: str) -> bool:
     """One of the ids that mean something else than a directory. [MTP-6]"""
-    id = _uuid(directory_id)
+    id = id_bytes(directory_id)
     half = ID_BYTES // 2
     return id is not None and not any(id[:half]) and int.from_bytes(id[half:], "big", signed=True) < RESERVED_IDS
 

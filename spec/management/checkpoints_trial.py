@@ -75,6 +75,8 @@ METADATA_TEXTS = [
     f"version: 1\ntopic_id: {ID}\nmore: 1\n",
     f"anything:  0\nelse: {ID}",
     f"version: 0\ntopic_id: {ID}==",
+    f"version: 0\ntopic_id: {ID}=",
+    f"version: 0\ntopic_id: +/{ID[2:]}",
     f"version: -1\ntopic_id: {ID}",
     f"version: x\ntopic_id: {ID}",
     f"version 0\ntopic_id: {ID}",

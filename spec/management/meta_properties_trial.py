@@ -15,6 +15,8 @@ TEXTS = [
     f"#x\n{_V1}directory.id={_D}\n",
     f"{_V1}directory.id={_E}\n",
     f"{_V1}directory.id={_D}==\n",
+    f"{_V1}directory.id={_D}=\n",
+    f"{_V1}directory.id=+/{_D[2:]}\n",
     f"{_V1}directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n",
     f"{_V1}directory.id=AAAAAAAAAAAAAAAAAAAAZA\n",
     f"{_V1}directory.id=short\n",

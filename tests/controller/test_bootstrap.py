@@ -15,6 +15,7 @@ from kafkaspec.contract.recording import Recording
 from kafkaspec.contract.subsystem import find
 from kafkaspec.explore.checked import Expectation
 from kafkaspec.impl.common.disk import Crashed, RealDisk, SimulatedDisk
+from kafkaspec.impl.common.ids import id_text
 from kafkaspec.impl.controller import bootstrap as impl
 from kafkaspec.impl.controller.bootstrap_driver import Driver
 from kafkaspec.impl.management import meta_properties
@@ -101,7 +102,7 @@ def test_each_directory_gets_its_files() -> None:
 def test_the_ids_that_are_drawn_differ_and_are_not_reserved() -> None:
     drawn = iter([bytes(16), b"\xfb" + bytes(15), *[bytes(range(16))] * 2, bytes(range(1, 17))])
     formatter = impl.Formatter(SimulatedDisk(), lambda: 5, lambda size: next(drawn))
-    assert formatter.directory_id([impl._shown(bytes(range(16)))]) == impl._shown(bytes(range(1, 17)))
+    assert formatter.directory_id([id_text(bytes(range(16)))]) == id_text(bytes(range(1, 17)))
 
 
 @pytest.mark.clause("BST-2")

@@ -484,10 +484,13 @@ def quorum_state(**of: Any) -> bytes:
 def older_state(**of: Any) -> bytes:
     """Of releases before 3.9."""
     said = {
-        "clusterId": "", "leaderId": 3, "leaderEpoch": 4, "votedId": -1, "appliedOffset": 0, "currentVoters": None,
+        "clusterId": "", "leaderId": 3, "leaderEpoch": 4, "votedId": -1, "appliedOffset": 0, "currentVoters": [],
         "data_version": 0,
     } | of  # fmt: skip
     return json.dumps({k: v for k, v in said.items() if v is not None or k == "currentVoters"}).encode()
+
+
+STATE = quorum_state()
 
 
 @pytest.mark.clause("IMG-23")
@@ -497,11 +500,23 @@ def older_state(**of: Any) -> bytes:
         (quorum_state(), None),
         (quorum_state(leaderEpoch=3), 2),
         (quorum_state(data_version=2), 3), (quorum_state(data_version="1"), 3), (quorum_state(data_version=True), 3),
+        (quorum_state(data_version=1.0), None), (quorum_state(data_version=65537), None),
+        (quorum_state(data_version=-65535), None), (quorum_state(data_version=1e300), 3),
         (quorum_state(leaderId=None), 3), (quorum_state(leaderId="3"), 3), (quorum_state(leaderEpoch=4.0), 3),
         (quorum_state(leaderEpoch=1 << 31), 3), (quorum_state(leaderEpoch=(1 << 31) - 1), None),
         (quorum_state(votedId=-1 << 31), None), (quorum_state(votedId=(-1 << 31) - 1), 3),
         (quorum_state(votedDirectoryId=None), 3), (quorum_state(votedDirectoryId=7), 3),
-        (older_state(), None), (older_state(currentVoters=GONE), 3),
+        (quorum_state(votedDirectoryId="***"), 3), (quorum_state(votedDirectoryId="AAAA"), 3),
+        (quorum_state(votedDirectoryId=f"{GONE}=="), None), (quorum_state(votedDirectoryId=f"{GONE}="), 3),
+        (quorum_state(votedDirectoryId=f"+/{GONE[2:]}"), 3), (quorum_state(votedDirectoryId=""), 3),
+        (STATE + b" xyz", None), (STATE + b"}", None), (STATE + bytes(50), None), (b" \t" + STATE, None),
+        (STATE + b"\r x", None), (STATE + b"\nx", None), (STATE + b"\n\xff", 3), (b"\n" + STATE, 3),
+        (STATE[:-1] + b', "x": "\\ud800", "y": 1e400}', None), (STATE[:-1] + b', "x": NaN}', 3),
+        (STATE[:-1] + b', "x": ' + b"9" * 900 + b"}", None), (STATE[:-1] + b', "x": ' + b"9" * 1_001 + b"}", 3),
+        (b"[" * 100_000, 3), (b'{"leaderEpoch": 3, ' + STATE[1:], None),
+        (older_state(), None), (older_state(currentVoters=GONE), 3), (older_state(currentVoters=None), 3),
+        (older_state(currentVoters={}), 3), (older_state(currentVoters=""), 3), (older_state(currentVoters=[1]), 3),
+        (older_state(currentVoters=[{"voterId": 1 << 40}]), 3), (older_state(data_version=True), None),
         (older_state(currentVoters=[{"voterId": 1}]), None),
         (older_state(currentVoters=[{}]), 3), (older_state(currentVoters=[{"voterId": "1"}]), 3),
         (older_state(currentVoters=7), 3), (older_state(clusterId=None), 3), (older_state(appliedOffset=1 << 32), None),
