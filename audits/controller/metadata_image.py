@@ -59,7 +59,7 @@ OF_QUORUM_STATE: Final[Mapping[int, Mapping[str, str]]] = {
     1: {"leaderId": WHOLE, "leaderEpoch": WHOLE, "votedId": WHOLE, "votedDirectoryId": ID},
 }  # fmt: skip
 """The fields of the file's versions: none may be left out."""
-LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_RECORD, DATA_RECORD = 2, 3, 4, 5, -1
+LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_RECORD, VOTERS_RECORD, DATA_RECORD = 2, 3, 4, 5, 6, -1
 REGISTER_BROKER, NEW_TOPIC, PARTITION, CHANGE = 0, 2, 3, 5
 NO_OP, END, ABORT = 20, 24, 25
 NEVER_BOOTSTRAP: Final = frozenset({REGISTER_BROKER, NEW_TOPIC, CHANGE, NO_OP})
@@ -72,6 +72,9 @@ OF_A_STATE: Final = tuple(f"IMG-{n}" for n in (*range(1, 4), 6, 7, 9, *range(12,
 """What is asked of a log whose state before is known."""
 STOPS = "none: a controller or a broker that comes to the record stops"
 GOES_ON = "none: every replay takes it as it is"
+STOPS_LOADING = "none: a node that loads the snapshot stops"
+LOADS = "none: a node loads what is there, and does not notice"
+STOPS_WHEN_TOLD = "none: a node that hears of another leader in its epoch stops"
 RELOADS = "none: who starts from the snapshot has another state than who reads the log"
 
 
@@ -147,11 +150,51 @@ def snapshots_of(log: Log) -> list[SnapshotFile]:
     return sorted((SnapshotFile(int(m[1]), int(m[2]), f) for m, f in named), key=lambda s: (s.end_offset, s.epoch))
 
 
+class VoterState(NamedTuple):
+    """A voter, as the records of Raft name it."""
+
+    directory: str
+    endpoints: frozenset[tuple[str, str, int]]
+    kraft_versions: tuple[int, int]
+
+
+@dataclass
+class QuorumImage:
+    """What the control records come to: the level of kraft.version, and the voters; None where no record said it."""
+
+    level: int | None = None
+    voters: Mapping[int, VoterState] | None = None
+    by_configuration: bool = True
+    """whether the voters are those that the node itself was formatted with: another one may have been with others"""
+
+    def differences(self, other: QuorumImage) -> Iterator[ImageDifference]:
+        """What another one has otherwise. No record is level 0."""
+        if (self.level or 0) != (other.level or 0):
+            yield ImageDifference(KRAFT_VERSION, "level", self.level or 0, other.level or 0)
+        ours, theirs = self.voters or {}, other.voters or {}
+        for id in sorted(ours.keys() | theirs.keys()):
+            if ours.get(id) != theirs.get(id):
+                yield ImageDifference("voter", id, ours.get(id), theirs.get(id))
+
+
+def voters_of(fields: Mapping[str, Any]) -> dict[int, VoterState]:
+    """Those that a record names. Of two with one id the last counts."""
+    return {
+        v["voterId"]: VoterState(
+            v["voterDirectoryId"],
+            frozenset((e["name"], e["host"], e["port"]) for e in v["endpoints"]),
+            (v["kRaftVersionFeature"]["minSupportedVersion"], v["kRaftVersionFeature"]["maxSupportedVersion"]),
+        )
+        for v in fields["voters"]
+    }
+
+
 @dataclass
 class LoadedSnapshot:
     """What a snapshot comes to; `image` None if it cannot be told."""
 
     image: MetadataImage | None = None
+    quorum: QuorumImage = field(default_factory=QuorumImage)
     findings: list[Finding] = field(default_factory=list)
     places: dict[tuple[str, Any], RecordPlace] = field(default_factory=dict)
     """of records, by what they say something of"""
@@ -162,7 +205,7 @@ class RecordReader:
     """The records of a log or of a snapshot, one after the other, put to an image."""
 
     def __init__(self, log: Log, image: MetadataImage) -> None:
-        self.log, self.image = log, image
+        self.log, self.image, self.quorum = log, image, QuorumImage()
         self.counts: Counter[int] = Counter()
         """of data records, by type"""
         self.newer = False
@@ -203,6 +246,39 @@ class RecordReader:
                 f"{control.name}: {KRAFT_VERSION} has level {control.fields['kRaftVersion']}; of a newer Kafka, or "
                 "none of Kafka's", recovery="Kafka 4.3.0 stops at the record",
             )  # fmt: skip
+
+    @states("IMG-38")
+    def voting(self, file: File, batch: StoredBatch, r: codec.LogRecord, control: codec.Record) -> Iterator[Finding]:
+        """Take what a control record says of the voters. What is wrong with it."""
+        before, said = self.quorum, control.fields
+        if control.type == KRAFT_RECORD:
+            self.quorum = replace(before, level=said["kRaftVersion"])
+            if before.level is not None and said["kRaftVersion"] < before.level:
+                yield self._wrong_quorum(
+                    file, batch, r, control, f"{KRAFT_VERSION} falls from {before.level} to {said['kRaftVersion']}",
+                    f"{before.level} or above",
+                )  # fmt: skip
+        elif control.type == VOTERS_RECORD:
+            now, ids = voters_of(said), [v["voterId"] for v in said["voters"]]
+            self.quorum = replace(before, voters=now, by_configuration=False)
+            if not ids or len(now) < len(ids):
+                twice = sorted({id for id in ids if ids.count(id) > 1})
+                there = f"voter {twice[0]} twice" if twice else "no voter"
+                yield self._wrong_quorum(file, batch, r, control, there, "each voter once, and one at least")
+            elif before.voters is not None and not before.by_configuration:
+                old = {(id, v.directory) for id, v in before.voters.items()}
+                new = {(id, v.directory) for id, v in now.items()}
+                if len({id for id, _ in old ^ new}) > 1:
+                    there = f"voters {sorted(now)} in the place of {sorted(before.voters)}"
+                    yield self._wrong_quorum(file, batch, r, control, there, "one voter more, or one less")
+
+    def _wrong_quorum(
+        self, file: File, batch: StoredBatch, r: codec.LogRecord, control: codec.Record, there: str, right: str
+    ) -> Finding:
+        place = self.place(file, batch, r, control.name)
+        return self.found(
+            Severity.ERROR, "IMG-38", place, f"{control.name}: {there}", expected=right, recovery=GOES_ON
+        )  # fmt: skip
 
     @states("MRC-19")
     def data(self, file: File, batch: StoredBatch, r: codec.LogRecord) -> codec.ParsedRecord | Finding:
@@ -369,37 +445,38 @@ def load(log: Log, snapshot: SnapshotFile) -> LoadedSnapshot:
     reader = RecordReader(log, image)
     kinds: list[int] = []
     """of records: the type of a control record, or DATA_RECORD"""
-    odd: list[tuple[int, str, str]] = []
-    """what is ill-formed: where, what is there, what would be right"""
+    odd: list[tuple[int, str, str, str]] = []
+    """what is ill-formed: where, what is there, what would be right, and what comes of it"""
     at = 0
     for batch in snapshot_batches(snapshot.file):
         if isinstance(batch, Ending):
-            odd.append((batch.end, f"{batch.reason} in the file", "whole batches, as they were written"))
+            whole, is_cut = "whole batches, as they were written", batch.torn and not batch.reason.endswith(" of zeros")
+            then = LOADS if is_cut and kinds else STOPS_LOADING
+            odd.append((batch.end, f"{batch.reason} in the file", whole, then))
             break
         at = batch.position + len(batch.data)
         if batch.epoch != snapshot.epoch and not odd:
             there = f"a batch of epoch {batch.epoch} in a snapshot of epoch {snapshot.epoch}"
-            odd.append((batch.position, there, f"epoch {snapshot.epoch}"))
+            odd.append((batch.position, there, f"epoch {snapshot.epoch}", LOADS))
         for r in batch.records():
             kinds.append(_take_of_snapshot(reader, snapshot.file, batch, r, out))
             if reader.newer:
                 return out
     out.findings += reader.held()
     if not odd and kinds[:1] != [SNAPSHOT_HEADER]:
-        odd.append((0, "no header at its beginning", "a control record, SnapshotHeaderRecord"))
+        odd.append((0, "no header at its beginning", "a control record, SnapshotHeaderRecord", STOPS_LOADING))
     if not odd and kinds[-1:] != [SNAPSHOT_FOOTER]:
-        odd.append((at, "no footer at its end", "a control record, SnapshotFooterRecord"))
-    for position, message, expected in odd:
-        stops = "none: a node that loads the snapshot stops"
+        odd.append((at, "no footer at its end", "a control record, SnapshotFooterRecord", LOADS))
+    for position, message, expected, then in odd:
         out.findings.append(
             log.finding(
-                Severity.ERROR, "IMG-22", snapshot.file, message, expected=expected, position=position, recovery=stops
+                Severity.ERROR, "IMG-22", snapshot.file, message, expected=expected, position=position, recovery=then
             )
         )
     if not odd and not reader.wrong:
         image.in_snapshot = False
         image.check()
-        out.image = image
+        out.image, out.quorum = image, replace(reader.quorum, by_configuration=snapshot.end_offset == 0)
     return out
 
 
@@ -412,8 +489,12 @@ def _take_of_snapshot(
         if isinstance(control, Finding):
             out.findings += reader.unread(control)
             return DATA_RECORD
-        out.findings += reader.level(file, batch, r, control)
+        out.findings += (*reader.level(file, batch, r, control), *reader.voting(file, batch, r, control))
         out.end = reader.place(file, batch, r, control.name)
+        if control.type == KRAFT_RECORD:
+            out.places[KRAFT_VERSION, "level"] = out.end
+        elif control.type == VOTERS_RECORD:
+            out.places |= {("voter", id): out.end for id in reader.quorum.voters or ()}
         return control.type
     read = reader.data(file, batch, r)
     if isinstance(read, Finding):
@@ -440,12 +521,12 @@ def told(d: ImageDifference) -> str:
 
 
 def compared(
-    log: Log, snapshot: SnapshotFile, loaded: LoadedSnapshot, ours: MetadataImage, where: str
+    log: Log, snapshot: SnapshotFile, loaded: LoadedSnapshot, ours: MetadataImage, quorum: QuorumImage, where: str
 ) -> Iterator[Finding]:
     """What is wrong with a snapshot that should have a state. One finding: of the first thing, and how many more."""
     assert loaded.image is not None
     assert loaded.end is not None
-    found = list(differences(ours, loaded.image))
+    found = [*differences(ours, loaded.image), *quorum.differences(loaded.quorum)]
     if not found:
         return
     first = next((d for d in found if (d.what, d.key) in loaded.places), found[0])
@@ -555,6 +636,10 @@ class MetadataImageCheck(LogCheck):
         """the record that began the open transaction, its epoch, and the transaction's name"""
         self.given_up = False
         """whether it was told of a transaction that it was never ended"""
+        self.leaders: dict[int, int] = {}
+        """who led in an epoch, by the log"""
+        self.other: list[tuple[SnapshotFile, int]] = []
+        """snapshots with another epoch than the record before their end, and its epoch"""
         self.unread: list[str] = []
         self.content: IO[bytes] | None = None
 
@@ -587,6 +672,7 @@ class MetadataImageCheck(LogCheck):
     def _lose(self) -> None:
         """Of what follows it is not known what was before."""
         self.known, self.next, self.begun = False, None, None
+        self.reader.quorum = QuorumImage()
 
     def _upcoming(self, offset: int) -> None:
         """The next snapshot at this offset or above."""
@@ -602,13 +688,15 @@ class MetadataImageCheck(LogCheck):
         for r in batch.records():
             offset = batch.base + r.delta
             if offset == self.due:
-                yield from self._snapshot(offset)
+                yield from self._snapshot(offset, batch.epoch if r.delta else self.epoch)
             if batch.control:
                 control = reader.control(file, batch, r)
                 if isinstance(control, Finding):
                     yield from reader.unread(control)
                 else:
                     yield from reader.level(file, batch, r, control)
+                    yield from self._leads(file, batch, r, control)
+                    yield from reader.voting(file, batch, r, control)
                 continue
             read = reader.data(file, batch, r)
             if isinstance(read, Finding):
@@ -651,6 +739,25 @@ class MetadataImageCheck(LogCheck):
             Severity.ERROR, "IMG-25", file, message, expected=expected, position=batch.position, offset=batch.base,
             recovery=GOES_ON,
         )  # fmt: skip
+
+    @states("IMG-37")
+    def _leads(self, file: File, batch: StoredBatch, r: codec.LogRecord, control: codec.Record) -> Iterator[Finding]:
+        """What is wrong with a leader's change."""
+        if control.type != LEADER_CHANGE:
+            return
+        leader, place = control.fields["leaderId"], self.reader.place(file, batch, r, control.name)
+        quorum = self.reader.quorum
+        said = () if quorum.by_configuration else quorum.voters
+        voters = {*(said or (v["voterId"] for v in control.fields["voters"]))}
+        there, right = "", ""
+        if self.leaders.setdefault(batch.epoch, leader) != leader:
+            there, right = f"{leader} leads in epoch {batch.epoch}", f"{self.leaders[batch.epoch]}, which led before"
+        elif voters and leader not in voters:
+            there, right = f"{leader} leads, and is none of the voters {sorted(voters)}", "one of them"
+        if there:
+            yield self.reader.found(
+                Severity.ERROR, "IMG-37", place, f"{control.name}: {there}", expected=right, recovery=GOES_ON
+            )
 
     # ---- transactions
     def _transaction(self, place: RecordPlace, read: codec.ParsedRecord, epoch: int) -> None:
@@ -738,21 +845,26 @@ class MetadataImageCheck(LogCheck):
 
     # ---- snapshots
     @states("IMG-21")
-    def _snapshot(self, offset: int) -> Iterator[Finding]:
-        """The snapshots that end at this offset."""
+    def _snapshot(self, offset: int, epoch: int) -> Iterator[Finding]:
+        """The snapshots that end at this offset; the record before has an epoch, or none that is known: -1. One with
+        another epoch is of another log."""
         self.reached.add(offset)
         for s in [s for s in self.snapshots if s.end_offset == offset]:
             loaded = self._loaded(s)
             yield from loaded.findings
             if self.begun is not None:
                 yield self._never(f"and {s.file.path.name} ends within")
+            if offset > 0 and 0 <= epoch != s.epoch and self.next is not None:
+                self.other.append((s, epoch))
+                continue
             if loaded.image is None:
                 continue
             if not self.known or self.reader.wrong or offset == 0:
                 self.reader.image, self.reader.wrong, self.known = loaded.image, False, True
+                self.reader.quorum = loaded.quorum
             else:
                 self.compared.append(offset)
-                yield from compared(self.log, s, loaded, self.reader.image, "the log")
+                yield from compared(self.log, s, loaded, self.reader.image, self.reader.quorum, "the log")
         self._upcoming(offset + 1)
 
     def _loaded(self, s: SnapshotFile) -> LoadedSnapshot:
@@ -772,12 +884,13 @@ class MetadataImageCheck(LogCheck):
         if self.reader.newer:
             return
         if self.next == self.due:
-            yield from self._snapshot(self.due)
+            yield from self._snapshot(self.due, self.epoch)
         if self.begun is not None:
             yield self._open(self.begun[0])
         for s in self.snapshots:
             if s.end_offset not in self.reached:
                 yield from self._loaded(s).findings
+        yield from self._of_another_log()
         yield from self._parts()
         yield from self._quorum_state()
         if self.unread:
@@ -797,7 +910,7 @@ class MetadataImageCheck(LogCheck):
             if folder.name == QUORUM_STATE:
                 yield self._misnamed("IMG-23", folder, "a directory in the place of the file", "a file", "")
             elif folder.name.endswith(SUFFIXES):
-                then = "" if not has_numbers(folder.name) else "none: a node that loads the snapshot stops"
+                then = "" if not has_numbers(folder.name) else STOPS_LOADING
                 yield self._misnamed("IMG-22", folder, "a directory in the place of a snapshot", "a file", then)
         for file in self.log.files.others:
             if file.path.name.endswith(SUFFIXES) and not has_numbers(file.path.name):
@@ -829,6 +942,30 @@ class MetadataImageCheck(LogCheck):
         if self._uncovered:
             yield Absent("snapshots", OF_A_STATE)
 
+    @states("IMG-39")
+    def _of_another_log(self) -> Iterator[Finding]:
+        """Snapshots that are not of this log. One that is further than the log takes its place."""
+        if self.next is None or self.epoch < 0:
+            return
+        latest = max(self.snapshots, key=lambda s: (s.epoch, s.end_offset), default=None)
+        if latest is not None and (latest.epoch, latest.end_offset) > (self.epoch, self.next):
+            there = (
+                f"it ends at {latest.end_offset} in epoch {latest.epoch}, and the log at {self.next} in {self.epoch}"
+            )
+            yield self.log.finding(
+                Severity.LEFTOVER, "IMG-39", latest.file, there, offset=latest.end_offset,
+                recovery="all of the log is removed, and it begins where the snapshot ends",
+            )  # fmt: skip
+        beyond = [(s, self.epoch) for s in self.snapshots if s.end_offset > self.next]
+        for s, epoch in (*self.other, *beyond):
+            if (s.epoch, s.end_offset) <= (self.epoch, self.next):
+                before = "the record before" if s.end_offset <= self.next else "the last record"
+                there = f"a snapshot of epoch {s.epoch} that ends at {s.end_offset}, where {before} has {epoch}"
+                yield self.log.finding(
+                    Severity.ERROR, "IMG-39", s.file, there,
+                    expected=f"epoch {epoch}", offset=s.end_offset, recovery=RELOADS,
+                )  # fmt: skip
+
     @states("IMG-22")
     def _parts(self) -> Iterator[Finding]:
         for file in self.log.files.others:
@@ -837,7 +974,7 @@ class MetadataImageCheck(LogCheck):
                     Severity.LEFTOVER, "IMG-22", file, "a snapshot that was not finished", recovery="it is removed"
                 )
 
-    @states("IMG-23")
+    @states("IMG-23", "IMG-37")
     def _quorum_state(self) -> Iterator[Finding]:
         for file in self.log.files.others:
             if file.path.name != QUORUM_STATE:
@@ -855,6 +992,13 @@ class MetadataImageCheck(LogCheck):
                 yield self.log.finding(
                     Severity.WARNING, "IMG-23", file, f"leaderEpoch {said.epoch}, where the log has epoch {self.epoch}",
                     expected=f"{self.epoch} or above", line=1, recovery="the node takes the epoch from the log",
+                )  # fmt: skip
+            led = self.leaders.get(said.epoch, said.leader)
+            if led != said.leader >= 0:
+                there = f"leaderId {said.leader} in epoch {said.epoch}, where the log has {led}"
+                yield self.log.finding(
+                    Severity.ERROR, "IMG-37", file, there,
+                    expected=f"{led}, or -1", line=1, recovery=STOPS_WHEN_TOLD,
                 )  # fmt: skip
 
     def learnt(self, facts: Facts) -> Facts:
@@ -894,7 +1038,37 @@ class SnapshotCheck(ClusterCheck):
                         continue
                     other, theirs, _ = seen[key]
                     if loaded.image is not None and theirs.image is not None:
-                        yield from compared(summary.log, s, loaded, theirs.image, str(other.file.path))
+                        where = str(other.file.path)
+                        yield from compared(summary.log, s, loaded, theirs.image, theirs.quorum, where)
+
+
+class LeaderCheck(ClusterCheck):
+    """The files quorum-state of several nodes name one leader in an epoch."""
+
+    @states("IMG-37")
+    def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterator[Finding]:
+        seen: dict[tuple[str | None, int], tuple[int, File]] = {}
+        for d in directories:
+            for log in (s.log for s in d.logs if s.log.topic == METADATA_TOPIC):
+                for file in (f for f in log.files.others if f.path.name == QUORUM_STATE):
+                    said = _said(file)
+                    if said is None or said.leader < 0:
+                        continue
+                    leader, other = seen.setdefault((d.cluster, said.epoch), (said.leader, file))
+                    if leader != said.leader:
+                        yield log.finding(
+                            Severity.ERROR, "IMG-37", file,
+                            f"leaderId {said.leader} in epoch {said.epoch}, where {other.path} has {leader}",
+                            expected="one leader an epoch", line=1, recovery=STOPS_WHEN_TOLD,
+                        )  # fmt: skip
+
+
+def _said(file: File) -> QuorumState | None:
+    """What is wrong with the file itself was told of its log."""
+    try:
+        return quorum_state(read_small(file))
+    except (ValueError, UserError):
+        return None
 
 
 def _quietly(log: Log, s: SnapshotFile) -> LoadedSnapshot:
@@ -907,4 +1081,4 @@ def _quietly(log: Log, s: SnapshotFile) -> LoadedSnapshot:
 
 CLAUSES = ("IMG-1", "IMG-2", "IMG-3", "IMG-6", "IMG-7", "IMG-9", "IMG-12", "IMG-13", "IMG-18")
 """Of what cannot be replayed: the replay says which."""
-AUDIT = (MetadataImageCheck, SnapshotCheck)
+AUDIT = (MetadataImageCheck, SnapshotCheck, LeaderCheck)

@@ -580,7 +580,8 @@ clause(
 )
 clause(
     "IMG-21",
-    """A snapshot has what the log's records up to its end offset come to, in any order. What its metadata.version has
+    """A snapshot has what the log's records up to its end offset come to, in any order: the level of kraft.version
+    and the voters, which control records say, among it. What its metadata.version has
     no place for is left out: directories, registrations of controllers, eligible leader replicas. So snapshots of one
     end offset have the same, on every node.""",
     source="MetadataImage, Kafka 4.3.0; Kafka Internals, ch. 11, 'Determinism'; KIP-630",
@@ -597,8 +598,8 @@ clause(
 clause(
     "IMG-23",
     """The file quorum-state is a line of JSON with a version of 0 or 1 and all fields that the version has, and its
-    leader epoch is that of the log's last batch or a later one. A node does not start with one that it cannot read; an
-    epoch that is too low it takes from the log, with a warning.""",
+    leader epoch is that of the log's last batch or a later one. What stands behind the object is not read. A node does
+    not start with one that it cannot read; an epoch that is too low it takes from the log, with a warning.""",
     source="FileQuorumStateStore and QuorumState, Kafka 4.3.0; KIP-595; KIP-853",
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about a file at rest"},
 )
@@ -615,4 +616,28 @@ clause(
     another is a control batch that begins with the leader's change.""",
     source="LeaderState and BatchAccumulator, Kafka 4.3.0; KIP-595",
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about the log as such, which a replay does not see"},
+)
+clause(
+    "IMG-37",
+    """An epoch has one leader, and it is a voter: all that the log's leader changes and the files quorum-state of all
+    nodes say of an epoch is the same, and whoever leads is among the voters of the log's last record of them, or among
+    those that the leader's change has itself. A node that hears of another leader in its epoch stops.""",
+    source="KafkaRaftClient and LeaderState, Kafka 4.3.0; KIP-595; KIP-853",
+    without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about control records and files, which a replay does not see"},
+)
+clause(
+    "IMG-38",
+    """The level of kraft.version never falls. A record of the voters names one at least, and each once; and it has one
+    voter more than the record before, or one less, or the same. Not so the first one in a log, which is what the first
+    leader was formatted with. No node looks at it: it would have another majority.""",
+    source="AddVoterHandler, RemoveVoterHandler, UpdateVoterHandler and VoterSetHistory, Kafka 4.3.0; KIP-853",
+    without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about control records, which a replay does not see"},
+)
+clause(
+    "IMG-39",
+    """The epoch in a snapshot's name is that of the log's record before its end offset. A snapshot that is further than
+    the log, of a later epoch, or of its last one and ending behind it, takes the place of the whole log when the node
+    starts: a follower that stopped before it could do so has one.""",
+    source="KafkaRaftLog, Kafka 4.3.0; KIP-630",
+    without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about files at rest"},
 )

@@ -13,6 +13,7 @@ import pytest
 from kafkaspec.audit.engine import audit
 from kafkaspec.audit.finding import Finding
 from kafkaspec.errors import UserError
+from kafkaspec.impl.controller import records as codec
 from kafkaspec.impl.controller.metadata_image import MetadataImage
 from tests.controller.metadata_logs import (
     GONE,
@@ -512,8 +513,10 @@ STATE = quorum_state()
         (STATE + b" xyz", None), (STATE + b"}", None), (STATE + bytes(50), None), (b" \t" + STATE, None),
         (STATE + b"\r x", None), (STATE + b"\nx", None), (STATE + b"\n\xff", 3), (b"\n" + STATE, 3),
         (STATE[:-1] + b', "x": "\\ud800", "y": 1e400}', None), (STATE[:-1] + b', "x": NaN}', 3),
-        (STATE[:-1] + b', "x": ' + b"9" * 900 + b"}", None), (STATE[:-1] + b', "x": ' + b"9" * 1_001 + b"}", 3),
-        (b"[" * 100_000, 3), (b'{"leaderEpoch": 3, ' + STATE[1:], None),
+        pytest.param(STATE[:-1] + b', "x": ' + b"9" * 900 + b"}", None, id="900 digits"),
+        pytest.param(STATE[:-1] + b', "x": ' + b"9" * 1_001 + b"}", 3, id="1,001 digits"),
+        pytest.param(b"[" * 100_000, 3, id="100,000 brackets"),
+        (b'{"leaderEpoch": 3, ' + STATE[1:], None),
         (older_state(), None), (older_state(currentVoters=GONE), 3), (older_state(currentVoters=None), 3),
         (older_state(currentVoters={}), 3), (older_state(currentVoters=""), 3), (older_state(currentVoters=[1]), 3),
         (older_state(currentVoters=[{"voterId": 1 << 40}]), 3), (older_state(data_version=True), None),
@@ -686,10 +689,10 @@ def test_a_kraft_version_that_the_release_does_not_know_is_not_checked(tmp_path:
         )
         header, *rest = snapshot_of(level(30))
         snapshot = written([header, control(1, "KRaftVersionRecord", 1, kRaftVersion=of), *shifted(rest)])
-        files = {LOG: written(batches_of(level(30))), f"{1:020}-{1:010}.checkpoint": snapshot}
+        files = {LOG: written([record, *base]), f"{2:020}-{1:010}.checkpoint": snapshot}
         findings = found(tmp_path / f"snapshot-{n}", files)
         assert [(f.clause, f.severity.name, f.offset) for f in findings] == (
-            [] if known else [("IMG-8", "UNCHECKED", 1)]
+            [] if known else [("IMG-8", "UNCHECKED", 0), ("IMG-8", "UNCHECKED", 1)]
         )
 
 
@@ -757,3 +760,189 @@ def test_snapshots_of_several_nodes_are_compared(tmp_path: Path) -> None:
     kept = {"node-1": whole, "node-2": real()["node-2"][name], "node-3": written(batches)}
     (finding,) = audit(three_nodes(tmp_path, {}, kept), strict=True).findings
     assert (finding.clause, finding.offset, "node-3" in finding.file) == ("IMG-21", at, True)
+
+
+# ---- control records -------------------------------------------------------------------------------------------------
+def of_raft(name: str, **fields: Any) -> tuple[bytes | None, bytes]:
+    return codec.encode_control(codec.record(name, **fields))
+
+
+def with_control(record: tuple[bytes | None, bytes], epoch: int = 4) -> Edit:
+    """A control record in the place of one of data, and of an epoch from there on."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        b, _ = place(batches, LATE)
+        b.control, b.records = True, [record]
+        raised(LATE, epoch)(batches)
+
+    return edit
+
+
+SNAPSHOT = "00000000000000000940-0000000004.checkpoint"
+VOTERS: list[dict[str, Any]] = next(
+    codec.decode_control(*r).fields["voters"]
+    for b in parsed(real()["node-1"][SNAPSHOT])
+    for r in b.records
+    if b.control and codec.decode_control(*r).name == "VotersRecord"
+)
+ONE, TWO, THREE = VOTERS
+FOUR = {**THREE, "voterId": 4}
+MOVED = [{**v, "voterDirectoryId": GONE} for v in VOTERS]
+
+
+@pytest.mark.clause("IMG-38")
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (of_raft("VotersRecord", voters=VOTERS), None),
+        (of_raft("VotersRecord", voters=[TWO, ONE]), None),
+        (of_raft("VotersRecord", voters=[*VOTERS, FOUR]), None),
+        (of_raft("VotersRecord", voters=[{**ONE, "endpoints": []}, TWO, {**THREE, "endpoints": []}]), None),
+        (of_raft("VotersRecord", voters=[MOVED[0], TWO, THREE]), None),
+        (of_raft("KRaftVersionRecord", kRaftVersion=1), None),
+        (of_raft("VotersRecord", voters=[]), "VotersRecord: no voter"),
+        (of_raft("VotersRecord", voters=[*VOTERS, TWO]), "VotersRecord: voter 2 twice"),
+        (of_raft("VotersRecord", voters=[THREE]), "VotersRecord: voters [3] in the place of [1, 2, 3]"),
+        (of_raft("VotersRecord", voters=[ONE, TWO, FOUR]), "VotersRecord: voters [1, 2, 4] in the place of [1, 2, 3]"),
+        (of_raft("VotersRecord", voters=MOVED), "VotersRecord: voters [1, 2, 3] in the place of [1, 2, 3]"),
+        (of_raft("KRaftVersionRecord", kRaftVersion=0), "KRaftVersionRecord: kraft.version falls from 1 to 0"),
+    ],
+)
+def test_voters_change_one_at_a_time(record: tuple[bytes, bytes], told: str | None, tmp_path: Path) -> None:
+    findings = found(tmp_path, edited(with_control(record)))
+    assert [(f.clause, f.severity, f.offset, f.message) for f in findings] == (
+        [] if told is None else [("IMG-38", 3, LATE, told)]
+    )
+
+
+@pytest.mark.clause("IMG-38")
+def test_what_a_node_was_formatted_with_does_not_count(tmp_path: Path) -> None:
+    """The first leader's records say who votes, whatever another node's own snapshot has."""
+    first, second = (of_raft("VotersRecord", voters=v) for v in (VOTERS, [FOUR]))
+    log = [control(0, "LeaderChangeMessage", 1, leaderId=1), LogBatch(1, 1, [first], control=True)]
+    formatted = [*snapshot_of(level(30))]
+    formatted.insert(1, LogBatch(1, 1, [second], control=True))
+    files = {LOG: written(log), f"{0:020}-{0:010}.checkpoint": written(shifted_to(formatted, 0))}
+    assert found(tmp_path / "a", files) == []
+    log.append(LogBatch(2, 1, [second], control=True))
+    assert [f.clause for f in found(tmp_path / "b", {LOG: written(log)})] == ["IMG-38"]
+
+
+def shifted_to(batches: list[LogBatch], epoch: int) -> list[LogBatch]:
+    """One behind the other, of one epoch."""
+    base = 0
+    for b in batches:
+        b.base, b.epoch, base = base, epoch, base + len(b.records)
+    return batches
+
+
+def named(voter: int) -> dict[str, Any]:
+    return {"voterId": voter, "voterDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA"}
+
+
+@pytest.mark.clause("IMG-37")
+@pytest.mark.parametrize(
+    ("epoch", "leader", "told"),
+    [
+        (4, 3, None),
+        (4, 2, "LeaderChangeMessage: 2 leads in epoch 4"),
+        (5, 2, None),
+        (5, 9, "LeaderChangeMessage: 9 leads, and is none of the voters [1, 2, 3]"),
+    ],
+)
+def test_an_epoch_has_one_leader_and_a_voter_leads(epoch: int, leader: int, told: str | None, tmp_path: Path) -> None:
+    record = of_raft("LeaderChangeMessage", leaderId=leader, voters=[named(leader)])
+    files = edited(with_control(record, epoch))
+    findings = found(tmp_path, {LOG: files[LOG]})
+    assert [(f.clause, f.severity, f.offset, f.message) for f in findings] == (
+        [] if told is None else [("IMG-37", 3, LATE, told)]
+    )
+
+
+@pytest.mark.clause("IMG-37")
+def test_who_leads_is_among_the_voters_of_the_change_itself(tmp_path: Path) -> None:
+    """Where no record of the log says who votes."""
+    for leader, sound in ((1, True), (2, False)):
+        record = of_raft("LeaderChangeMessage", leaderId=leader, voters=[named(1), named(3)])
+        findings = found(tmp_path / str(leader), {LOG: written([LogBatch(0, 1, [record], control=True)])})
+        assert [f.clause for f in findings] == ([] if sound else ["IMG-37"])
+
+
+@pytest.mark.clause("IMG-37")
+@pytest.mark.parametrize(("epoch", "leader", "sound"), [(4, 3, True), (4, -1, True), (4, 2, False), (9, 2, True)])
+def test_quorum_state_names_the_leader_of_the_log(epoch: int, leader: int, sound: bool, tmp_path: Path) -> None:
+    text = quorum_state(leaderId=leader, leaderEpoch=epoch)
+    findings = found(tmp_path, {**files_of(), "quorum-state": text})
+    assert [(f.clause, f.severity, f.line, Path(f.file).name) for f in findings] == (
+        [] if sound else [("IMG-37", 3, 1, "quorum-state")]
+    )
+
+
+@pytest.mark.clause("IMG-37")
+@pytest.mark.parametrize(("one", "other", "sound"), [(1, 1, True), (1, 2, False), (-1, 2, True), (1, None, True)])
+def test_the_nodes_name_one_leader(one: int, other: int | None, sound: bool, tmp_path: Path) -> None:
+    """In an epoch of which the logs have nothing."""
+    for n, leader in enumerate((one, other)):
+        state = b"x" if leader is None else quorum_state(leaderId=leader, leaderEpoch=9)
+        lay(tmp_path / str(n), {**files_of(), "quorum-state": state})
+        properties = f"version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id={n}\n"
+        (tmp_path / str(n) / "meta.properties").write_text(properties)
+    findings = audit([tmp_path], strict=True).findings
+    assert [Path(f.file).parts[-3] for f in findings if f.clause == "IMG-37"] == ([] if sound else ["1"])
+
+
+@pytest.mark.clause("IMG-21")
+@pytest.mark.parametrize(
+    ("kept", "voters", "told"),
+    [
+        ({5, 6}, VOTERS[::-1], None),
+        ({5, 6}, [ONE, TWO], "voter 3 is not in it"),
+        ({5, 6}, [*VOTERS, FOUR], "voter 4 is in it alone"),
+        ({5}, VOTERS, "voter 1 is not in it; and 2 more differences"),
+        ({6}, VOTERS, "kraft.version level is 0 where the log has 1"),
+        ({5, 6}, [MOVED[0], TWO, THREE], f"voter 1 has directory {GONE} where the log has {ONE['voterDirectoryId']}"),
+    ],
+)
+def test_a_snapshot_has_the_voters(kept: set[int], voters: list[Any], told: str | None, tmp_path: Path) -> None:
+    files = files_of(snapshots=True)
+    batches = parsed(files[SNAPSHOT])
+    for b in batches:
+        records = [(r, codec.decode_control(*r)) for r in b.records] if b.control else []
+        if any(c.type == 6 for _, c in records):
+            b.records = [r for r, c in records if c.type not in (5, 6) or (c.type in kept and c.type == 5)]
+            b.records += [of_raft("VotersRecord", voters=voters)] * (6 in kept)
+    files[SNAPSHOT] = written(shifted_to(batches, 4))
+    findings = found(tmp_path, files)
+    assert [(f.clause, f.severity, f.message) for f in findings] == ([] if told is None else [("IMG-21", 3, told)])
+
+
+# ---- whose snapshot it is --------------------------------------------------------------------------------------------
+@pytest.mark.clause("IMG-39")
+@pytest.mark.parametrize(
+    ("end", "epoch", "severity"),
+    [
+        (2, 1, None), (3, 1, None), (3, 0, 3), (3, 3, 3), (3, 5, 0), (4, 3, None), (4, 1, 3), (6, 3, None), (6, 1, 3),
+        (6, 5, 0), (7, 3, 0), (7, 1, 3), (99, 3, 0), (99, 5, 0), (99, 0, 3),
+    ],
+)  # fmt: skip
+def test_a_snapshot_is_of_its_log(end: int, epoch: int, severity: int | None, tmp_path: Path) -> None:
+    """The log ends at 6, in epoch 3. What is further takes its place: KafkaRaftLog, Kafka 4.3.0, throws nothing."""
+    log = [
+        control(0, "LeaderChangeMessage", 1, leaderId=1), *batches_of([level(30), NO_OP], base=1, epoch=1),
+        control(3, "LeaderChangeMessage", 3, leaderId=1), *batches_of([NO_OP, NO_OP], base=4, epoch=3),
+    ]  # fmt: skip
+    snapshot = written(snapshot_of(level(30), epoch=epoch))
+    findings = found(tmp_path, {LOG: written(log), f"{end:020}-{epoch:010}.checkpoint": snapshot})
+    assert [(f.clause, f.severity, f.offset) for f in findings] == (
+        [] if severity is None else [("IMG-39", severity, end)]
+    )
+
+
+@pytest.mark.clause("IMG-39")
+def test_of_snapshots_that_are_further_the_last_takes_the_log_s_place(tmp_path: Path) -> None:
+    further = [(f"{end:020}-{epoch:010}", epoch) for end, epoch in ((9, 1), (5, 2), (4, 2))]
+    files = {f"{name}.checkpoint": written(snapshot_of(level(30), epoch=epoch)) for name, epoch in further}
+    first = control(0, "LeaderChangeMessage", 1, leaderId=1)
+    findings = found(tmp_path / "a", {LOG: written([first, *batches_of([level(30)], base=1)]), **files})
+    assert [(f.clause, f.severity.name, f.offset) for f in findings] == [("IMG-39", "LEFTOVER", 5)]
+    assert found(tmp_path / "b", {LOG: b"", **files}) == []  # nothing is lost

@@ -86,25 +86,25 @@ def record_of(text: str) -> Record:
 
 
 # ---- batches
-def encoded(base: int, epoch: int, entries: Sequence[raft.Record], now_ms: int) -> bytes:
-    """A batch of what a leader writes: data, or records of Raft's."""
+def encoded(base: int, epoch: int, entries: Sequence[raft.Record], now_ms: int, leader: int = -1) -> bytes:
+    """A batch of what a leader writes: data, or records of Raft's, of which one names the leader."""
     first = entries[0]
     out = Encoder(base, leader_epoch=epoch, control=first.value is None)
     for entry in entries:
         if entry.value is not None:
             out.append(now_ms, None, entry.value.encode("latin-1"))
         else:
-            out.append(now_ms, *_control(entry))
+            out.append(now_ms, *_control(entry, leader))
     return out.finish()
 
 
-def _control(entry: raft.Record) -> tuple[bytes, bytes]:
+def _control(entry: raft.Record, leader: int) -> tuple[bytes, bytes]:
     """Key and value of a leader change, of the version behind it, or of the voters."""
     if entry.voters is not None:
         return _voters(entry.voters)
     if entry.joined:
         return _kraft_version()
-    return records.encode_control(records.record("LeaderChangeMessage"))
+    return records.encode_control(records.record("LeaderChangeMessage", leaderId=leader))
 
 
 def _kraft_version() -> tuple[bytes, bytes]:

@@ -35,6 +35,8 @@ class DurableLog(raft.Log):
         self.coming: deque[tuple[int, StoredBatch | None]] = deque()
         """of batches whose records come next: how many, and the batch if it came as one"""
         self.unfinished: list[raft.Record] = []
+        self.leader = -1
+        """whose changes are written, if this node leads"""
         self.undone: list[Callable[[], None]] = []
         """what the files do not have yet"""
 
@@ -92,7 +94,7 @@ class DurableLog(raft.Log):
         entries, self.unfinished = tuple(self.unfinished), []
         if batch is None:
             base = self.end - count
-            data = encoded(base, record.epoch, entries, self.clock())
+            data = encoded(base, record.epoch, entries, self.clock(), self.leader)
             batch = StoredBatch(base, self.end - 1, record.epoch, data, entries)
         self.batches.append(batch)
         self.undone.append(lambda: self.write_batch(batch))

@@ -112,6 +112,7 @@ class Member(raft.Replica):
 
     def lead(self) -> None:
         """Who leads first writes the voters behind the leader change, in one batch (RFT-9)."""
+        self.log.leader = self.local
         if self.log.voters_offset < 0:
             self.log.expect(FIRST_RECORDS)
         super().lead()
