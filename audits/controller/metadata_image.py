@@ -247,7 +247,7 @@ class RecordReader:
                 "none of Kafka's", recovery="Kafka 4.3.0 stops at the record",
             )  # fmt: skip
 
-    @states("IMG-38")
+    @states("IMG-33")
     def voting(self, file: File, batch: StoredBatch, r: codec.LogRecord, control: codec.Record) -> Iterator[Finding]:
         """Take what a control record says of the voters. What is wrong with it."""
         before, said = self.quorum, control.fields
@@ -277,7 +277,7 @@ class RecordReader:
     ) -> Finding:
         place = self.place(file, batch, r, control.name)
         return self.found(
-            Severity.ERROR, "IMG-38", place, f"{control.name}: {there}", expected=right, recovery=GOES_ON
+            Severity.ERROR, "IMG-33", place, f"{control.name}: {there}", expected=right, recovery=GOES_ON
         )  # fmt: skip
 
     @states("MRC-19")
@@ -740,7 +740,7 @@ class MetadataImageCheck(LogCheck):
             recovery=GOES_ON,
         )  # fmt: skip
 
-    @states("IMG-37")
+    @states("IMG-32")
     def _leads(self, file: File, batch: StoredBatch, r: codec.LogRecord, control: codec.Record) -> Iterator[Finding]:
         """What is wrong with a leader's change."""
         if control.type != LEADER_CHANGE:
@@ -756,7 +756,7 @@ class MetadataImageCheck(LogCheck):
             there, right = f"{leader} leads, and is none of the voters {sorted(voters)}", "one of them"
         if there:
             yield self.reader.found(
-                Severity.ERROR, "IMG-37", place, f"{control.name}: {there}", expected=right, recovery=GOES_ON
+                Severity.ERROR, "IMG-32", place, f"{control.name}: {there}", expected=right, recovery=GOES_ON
             )
 
     # ---- transactions
@@ -942,7 +942,7 @@ class MetadataImageCheck(LogCheck):
         if self._uncovered:
             yield Absent("snapshots", OF_A_STATE)
 
-    @states("IMG-39")
+    @states("IMG-34")
     def _of_another_log(self) -> Iterator[Finding]:
         """Snapshots that are not of this log. One that is further than the log takes its place."""
         if self.next is None or self.epoch < 0:
@@ -953,7 +953,7 @@ class MetadataImageCheck(LogCheck):
                 f"it ends at {latest.end_offset} in epoch {latest.epoch}, and the log at {self.next} in {self.epoch}"
             )
             yield self.log.finding(
-                Severity.LEFTOVER, "IMG-39", latest.file, there, offset=latest.end_offset,
+                Severity.LEFTOVER, "IMG-34", latest.file, there, offset=latest.end_offset,
                 recovery="all of the log is removed, and it begins where the snapshot ends",
             )  # fmt: skip
         beyond = [(s, self.epoch) for s in self.snapshots if s.end_offset > self.next]
@@ -962,7 +962,7 @@ class MetadataImageCheck(LogCheck):
                 before = "the record before" if s.end_offset <= self.next else "the last record"
                 there = f"a snapshot of epoch {s.epoch} that ends at {s.end_offset}, where {before} has {epoch}"
                 yield self.log.finding(
-                    Severity.ERROR, "IMG-39", s.file, there,
+                    Severity.ERROR, "IMG-34", s.file, there,
                     expected=f"epoch {epoch}", offset=s.end_offset, recovery=RELOADS,
                 )  # fmt: skip
 
@@ -974,7 +974,7 @@ class MetadataImageCheck(LogCheck):
                     Severity.LEFTOVER, "IMG-22", file, "a snapshot that was not finished", recovery="it is removed"
                 )
 
-    @states("IMG-23", "IMG-37")
+    @states("IMG-23", "IMG-32")
     def _quorum_state(self) -> Iterator[Finding]:
         for file in self.log.files.others:
             if file.path.name != QUORUM_STATE:
@@ -997,7 +997,7 @@ class MetadataImageCheck(LogCheck):
             if led != said.leader >= 0:
                 there = f"leaderId {said.leader} in epoch {said.epoch}, where the log has {led}"
                 yield self.log.finding(
-                    Severity.ERROR, "IMG-37", file, there,
+                    Severity.ERROR, "IMG-32", file, there,
                     expected=f"{led}, or -1", line=1, recovery=STOPS_WHEN_TOLD,
                 )  # fmt: skip
 
@@ -1045,7 +1045,7 @@ class SnapshotCheck(ClusterCheck):
 class LeaderCheck(ClusterCheck):
     """The files quorum-state of several nodes name one leader in an epoch."""
 
-    @states("IMG-37")
+    @states("IMG-32")
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterator[Finding]:
         seen: dict[tuple[str | None, int], tuple[int, File]] = {}
         for d in directories:
@@ -1057,7 +1057,7 @@ class LeaderCheck(ClusterCheck):
                     leader, other = seen.setdefault((d.cluster, said.epoch), (said.leader, file))
                     if leader != said.leader:
                         yield log.finding(
-                            Severity.ERROR, "IMG-37", file,
+                            Severity.ERROR, "IMG-32", file,
                             f"leaderId {said.leader} in epoch {said.epoch}, where {other.path} has {leader}",
                             expected="one leader an epoch", line=1, recovery=STOPS_WHEN_TOLD,
                         )  # fmt: skip

@@ -618,7 +618,7 @@ clause(
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about the log as such, which a replay does not see"},
 )
 clause(
-    "IMG-37",
+    "IMG-32",
     """An epoch has one leader, and it is a voter: all that the log's leader changes and the files quorum-state of all
     nodes say of an epoch is the same, and whoever leads is among the voters of the log's last record of them, or among
     those that the leader's change has itself. A node that hears of another leader in its epoch stops.""",
@@ -626,7 +626,7 @@ clause(
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about control records and files, which a replay does not see"},
 )
 clause(
-    "IMG-38",
+    "IMG-33",
     """The level of kraft.version never falls. A record of the voters names one at least, and each once; and it has one
     voter more than the record before, or one less, or the same. Not so the first one in a log, which is what the first
     leader was formatted with. No node looks at it: it would have another majority.""",
@@ -634,7 +634,7 @@ clause(
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about control records, which a replay does not see"},
 )
 clause(
-    "IMG-39",
+    "IMG-34",
     """The epoch in a snapshot's name is that of the log's record before its end offset. A snapshot that is further than
     the log, of a later epoch, or of its last one and ending behind it, takes the place of the whole log when the node
     starts: a follower that stopped before it could do so has one.""",

@@ -84,14 +84,14 @@ clause(
     """Raft hands every controller the batches that are committed, each once, in the order of offsets; what is
     committed stays.""",
     source="RaftClient.Listener.handleCommit, Kafka 4.3.0; KIP-595",
-    without={"impl": OF_RAFT, "test": OF_RAFT, "mutant": OF_RAFT},
+    without={"impl": OF_RAFT, "mutant": OF_RAFT},
 )
 clause(
     "QRM-20",
     """A controller is told of its election when it has been handed all that was in its log before its epoch, so that
     its memory then is that of the whole log.""",
     source="KafkaRaftClient.ListenerContext.maybeFireLeaderChange, Kafka 4.3.0",
-    without={"impl": OF_RAFT, "test": OF_RAFT, "mutant": OF_RAFT},
+    without={"impl": OF_RAFT, "mutant": OF_RAFT},
 )
 clause(
     "QRM-28",

@@ -790,7 +790,7 @@ FOUR = {**THREE, "voterId": 4}
 MOVED = [{**v, "voterDirectoryId": GONE} for v in VOTERS]
 
 
-@pytest.mark.clause("IMG-38")
+@pytest.mark.clause("IMG-33")
 @pytest.mark.parametrize(
     ("record", "told"),
     [
@@ -811,11 +811,11 @@ MOVED = [{**v, "voterDirectoryId": GONE} for v in VOTERS]
 def test_voters_change_one_at_a_time(record: tuple[bytes, bytes], told: str | None, tmp_path: Path) -> None:
     findings = found(tmp_path, edited(with_control(record)))
     assert [(f.clause, f.severity, f.offset, f.message) for f in findings] == (
-        [] if told is None else [("IMG-38", 3, LATE, told)]
+        [] if told is None else [("IMG-33", 3, LATE, told)]
     )
 
 
-@pytest.mark.clause("IMG-38")
+@pytest.mark.clause("IMG-33")
 def test_what_a_node_was_formatted_with_does_not_count(tmp_path: Path) -> None:
     """The first leader's records say who votes, whatever another node's own snapshot has."""
     first, second = (of_raft("VotersRecord", voters=v) for v in (VOTERS, [FOUR]))
@@ -825,7 +825,7 @@ def test_what_a_node_was_formatted_with_does_not_count(tmp_path: Path) -> None:
     files = {LOG: written(log), f"{0:020}-{0:010}.checkpoint": written(shifted_to(formatted, 0))}
     assert found(tmp_path / "a", files) == []
     log.append(LogBatch(2, 1, [second], control=True))
-    assert [f.clause for f in found(tmp_path / "b", {LOG: written(log)})] == ["IMG-38"]
+    assert [f.clause for f in found(tmp_path / "b", {LOG: written(log)})] == ["IMG-33"]
 
 
 def shifted_to(batches: list[LogBatch], epoch: int) -> list[LogBatch]:
@@ -840,7 +840,7 @@ def named(voter: int) -> dict[str, Any]:
     return {"voterId": voter, "voterDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA"}
 
 
-@pytest.mark.clause("IMG-37")
+@pytest.mark.clause("IMG-32")
 @pytest.mark.parametrize(
     ("epoch", "leader", "told"),
     [
@@ -855,30 +855,30 @@ def test_an_epoch_has_one_leader_and_a_voter_leads(epoch: int, leader: int, told
     files = edited(with_control(record, epoch))
     findings = found(tmp_path, {LOG: files[LOG]})
     assert [(f.clause, f.severity, f.offset, f.message) for f in findings] == (
-        [] if told is None else [("IMG-37", 3, LATE, told)]
+        [] if told is None else [("IMG-32", 3, LATE, told)]
     )
 
 
-@pytest.mark.clause("IMG-37")
+@pytest.mark.clause("IMG-32")
 def test_who_leads_is_among_the_voters_of_the_change_itself(tmp_path: Path) -> None:
     """Where no record of the log says who votes."""
     for leader, sound in ((1, True), (2, False)):
         record = of_raft("LeaderChangeMessage", leaderId=leader, voters=[named(1), named(3)])
         findings = found(tmp_path / str(leader), {LOG: written([LogBatch(0, 1, [record], control=True)])})
-        assert [f.clause for f in findings] == ([] if sound else ["IMG-37"])
+        assert [f.clause for f in findings] == ([] if sound else ["IMG-32"])
 
 
-@pytest.mark.clause("IMG-37")
+@pytest.mark.clause("IMG-32")
 @pytest.mark.parametrize(("epoch", "leader", "sound"), [(4, 3, True), (4, -1, True), (4, 2, False), (9, 2, True)])
 def test_quorum_state_names_the_leader_of_the_log(epoch: int, leader: int, sound: bool, tmp_path: Path) -> None:
     text = quorum_state(leaderId=leader, leaderEpoch=epoch)
     findings = found(tmp_path, {**files_of(), "quorum-state": text})
     assert [(f.clause, f.severity, f.line, Path(f.file).name) for f in findings] == (
-        [] if sound else [("IMG-37", 3, 1, "quorum-state")]
+        [] if sound else [("IMG-32", 3, 1, "quorum-state")]
     )
 
 
-@pytest.mark.clause("IMG-37")
+@pytest.mark.clause("IMG-32")
 @pytest.mark.parametrize(("one", "other", "sound"), [(1, 1, True), (1, 2, False), (-1, 2, True), (1, None, True)])
 def test_the_nodes_name_one_leader(one: int, other: int | None, sound: bool, tmp_path: Path) -> None:
     """In an epoch of which the logs have nothing."""
@@ -888,7 +888,7 @@ def test_the_nodes_name_one_leader(one: int, other: int | None, sound: bool, tmp
         properties = f"version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id={n}\n"
         (tmp_path / str(n) / "meta.properties").write_text(properties)
     findings = audit([tmp_path], strict=True).findings
-    assert [Path(f.file).parts[-3] for f in findings if f.clause == "IMG-37"] == ([] if sound else ["1"])
+    assert [Path(f.file).parts[-3] for f in findings if f.clause == "IMG-32"] == ([] if sound else ["1"])
 
 
 @pytest.mark.clause("IMG-21")
@@ -917,7 +917,7 @@ def test_a_snapshot_has_the_voters(kept: set[int], voters: list[Any], told: str 
 
 
 # ---- whose snapshot it is --------------------------------------------------------------------------------------------
-@pytest.mark.clause("IMG-39")
+@pytest.mark.clause("IMG-34")
 @pytest.mark.parametrize(
     ("end", "epoch", "severity"),
     [
@@ -934,15 +934,15 @@ def test_a_snapshot_is_of_its_log(end: int, epoch: int, severity: int | None, tm
     snapshot = written(snapshot_of(level(30), epoch=epoch))
     findings = found(tmp_path, {LOG: written(log), f"{end:020}-{epoch:010}.checkpoint": snapshot})
     assert [(f.clause, f.severity, f.offset) for f in findings] == (
-        [] if severity is None else [("IMG-39", severity, end)]
+        [] if severity is None else [("IMG-34", severity, end)]
     )
 
 
-@pytest.mark.clause("IMG-39")
+@pytest.mark.clause("IMG-34")
 def test_of_snapshots_that_are_further_the_last_takes_the_log_s_place(tmp_path: Path) -> None:
     further = [(f"{end:020}-{epoch:010}", epoch) for end, epoch in ((9, 1), (5, 2), (4, 2))]
     files = {f"{name}.checkpoint": written(snapshot_of(level(30), epoch=epoch)) for name, epoch in further}
     first = control(0, "LeaderChangeMessage", 1, leaderId=1)
     findings = found(tmp_path / "a", {LOG: written([first, *batches_of([level(30)], base=1)]), **files})
-    assert [(f.clause, f.severity.name, f.offset) for f in findings] == [("IMG-39", "LEFTOVER", 5)]
+    assert [(f.clause, f.severity.name, f.offset) for f in findings] == [("IMG-34", "LEFTOVER", 5)]
     assert found(tmp_path / "b", {LOG: b"", **files}) == []  # nothing is lost

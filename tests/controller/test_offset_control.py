@@ -102,7 +102,7 @@ def test_spec_and_implementation_agree_on_seeded_walks() -> None:
 
 @pytest.mark.clause("OFC-1")
 def test_at_first_there_is_a_snapshot_of_nothing() -> None:
-    state = after()
+    state = refused(("deactivate", {}))[0]
     assert (state.next_write, state.last_committed, state.last_stable, state.transaction_start) == (-1, -1, -1, -1)
     assert snapshots(state) == {-1: {}}
     assert not state.active

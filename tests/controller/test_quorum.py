@@ -93,6 +93,13 @@ class Both:
         return self.write(key=key, records=list(records), atomic=atomic)
 
 
+def outside(both: Both, operation: str, /, **arguments: Any) -> str:
+    """The clause that a caller breaks who calls that."""
+    step = machine.apply(both.state, operation, {k: encode(v) for k, v in arguments.items()})
+    assert isinstance(step, Outside), step
+    return step.clause
+
+
 def active(**init: Any) -> Both:
     """One that leads in epoch 1: Raft's record is at 0, the bootstrap at 1 to 3 and committed."""
     both = Both(**init)
@@ -142,6 +149,28 @@ def test_a_read_shows_what_is_stable_wherever_it_is_asked() -> None:
     other = standby()
     other.replicate(epoch=0, batches=[[put(7)]])
     assert other.read(key="a") == 7
+
+
+@pytest.mark.clause("QRM-3")
+def test_what_raft_never_hands_over_is_outside_the_contract() -> None:
+    both = standby()
+    assert outside(both, "replicate", epoch=0, batches=[[]]) == "QRM-3"  # an empty batch
+    assert outside(both, "replicate", epoch=9, batches=[[NO_OP]]) == "QRM-3"  # of an epoch that is yet to come
+    assert outside(both, "commit", count=1) == "QRM-3"  # it wrote nothing
+    both = active()
+    assert outside(both, "replicate", epoch=0, batches=[[NO_OP]]) == "QRM-3"  # it wrote all there is
+    assert outside(both, "lose", epoch=1) == "QRM-3"  # epochs rise
+
+
+@pytest.mark.clause("QRM-20")
+def test_an_election_before_all_was_handed_over_is_outside_the_contract() -> None:
+    both = active()
+    both.set(put(1))
+    both.lose(epoch=2)
+    assert both.state.sent
+    assert outside(both, "lead", epoch=3) == "QRM-20"
+    both.commit(count=1)
+    assert both.lead(epoch=3) == []
 
 
 @pytest.mark.clause("QRM-4", "QRM-10", "QRM-14")
