@@ -309,6 +309,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "a change to a directory of another broker": then(
         broker(0, 5, logDirs=[GONE]), homes(1, 1, OTHER), homes(1, 1, OTHER, GONE)
     ),
+    "a change to a directory of another broker, and a change with another epoch": then(
+        broker(0, 5, logDirs=[GONE]), homes(1, 1, GONE), fenced(1, 9)
+    ),
     "a directory twice": then(broker(3, 5, logDirs=[GONE, GONE])),
     "a change to a directory twice": then(homes(1, 1, GONE, GONE), NO_OP),
     "a broker's own directories again": then(homes(1, 1, GONE), homes(1, 1, GONE, OTHER), broker(1, 7, logDirs=[GONE])),
