@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -68,14 +68,36 @@ BOOTSTRAP: Final = "Bootstrap records"
 NOT_REACHED: Final = 1 << 62
 LEADERS_UNFENCED: Final = 26
 """4.1-IV0: a log of this metadata.version was written by a controller that leaves no leader fenced"""
-OF_A_STATE: Final = tuple(f"IMG-{n}" for n in (*range(1, 4), 6, 7, 9, *range(12, 19), 20, 21, 24))
+OF_A_STATE: Final = tuple(f"IMG-{n}" for n in (*range(1, 4), 6, 7, 9, *range(12, 19), 20, 21, 24, *range(26, 32)))
 """What is asked of a log whose state before is known."""
 STOPS = "none: a controller or a broker that comes to the record stops"
+LEFT_OUT = "none: a controller that comes to the record stops; a broker logs an error, and leaves the record out"
+ALONE = "none: a controller that comes to the record stops; brokers take it"
+UNWRITTEN = "none: a controller that comes to the record stops; brokers take it, and can write no snapshot"
+LATER = "none: every replay takes it, and a controller stops at the next record that changes or ends the registration"
 GOES_ON = "none: every replay takes it as it is"
 STOPS_LOADING = "none: a node that loads the snapshot stops"
 LOADS = "none: a node loads what is there, and does not notice"
 STOPS_WHEN_TOLD = "none: a node that hears of another leader in its epoch stops"
 RELOADS = "none: who starts from the snapshot has another state than who reads the log"
+
+
+TAKEN_BY_BROKERS: Final = frozenset({"IMG-1", "IMG-9", "IMG-27", "IMG-29"})
+ENDS_TAKEN_BY_BROKERS: Final = frozenset(
+    {("IMG-7", "UnregisterBrokerRecord"), ("IMG-12", "RemoveUserScramCredentialRecord")}
+)
+
+
+def consequence(name: str, fields: Mapping[str, Any], e: ReplayError) -> str:
+    """What nodes do about a record that cannot be replayed. Controllers look at more than brokers, whose replay is
+    MetadataDelta's."""
+    if not e.error:
+        return LATER if e.clause == "IMG-27" else GOES_ON
+    if e.clause == "IMG-28" and name == "RegisterBrokerRecord" and all(x["name"] for x in fields["endPoints"]):
+        return UNWRITTEN
+    if e.clause in TAKEN_BY_BROKERS or (e.clause, name) in ENDS_TAKEN_BY_BROKERS:
+        return ALONE
+    return ALONE if e.clause == "IMG-8" and fields["name"] != METADATA_VERSION else LEFT_OUT
 
 
 class RecordPlace(NamedTuple):
@@ -364,7 +386,7 @@ class RecordReader:
             return (self._forbidden(self.place(file, batch, r, DATA[type].name), type, version), *wrong)
         return wrong
 
-    @states(*(f"IMG-{n}" for n in (*range(1, 4), *range(6, 10), 12, 13, 18)))
+    @states(*(f"IMG-{n}" for n in (*range(1, 4), *range(6, 10), 12, 13, 18, 27, 28, 29)))
     def _refused(self, place: RecordPlace, fields: Mapping[str, Any], e: ReplayError) -> Iterator[Finding]:
         self.wrong = True
         if e.clause == "IMG-8":
@@ -375,16 +397,18 @@ class RecordReader:
                 Severity.UNCHECKED, "IMG-8", place,
                 f"{place.name}: {e}; of a newer Kafka, or none of Kafka's"
                 + ("; the file is not read on" if self.newer else ""),
-                recovery="Kafka 4.3.0 stops at the record",
+                recovery=consequence(place.name, fields, e),
             )  # fmt: skip
             return
-        about = e.clause, fields.get("topicId") or fields.get("brokerId") or fields.get("id")
-        if about in self._named and e.clause in ("IMG-2", "IMG-7"):
+        about = next((fields[k] for k in ("topicId", "brokerId", "id") if k in fields), None)
+        if (e.clause, about) in self._named and e.clause in ("IMG-2", "IMG-7"):
             return
-        self._named.add(about)
+        self._named.add((e.clause, about))
+        if place.name == "RegisterBrokerRecord":
+            self._named.add(("IMG-7", about))
         yield self.found(
             Severity.ERROR, e.clause, place, f"{place.name}: {e}", expected="a record that fits what was before",
-            recovery=STOPS if e.error else GOES_ON,
+            recovery=consequence(place.name, fields, e),
         )  # fmt: skip
 
 
@@ -607,6 +631,11 @@ def _fits(name: str, value: Any, kind: str) -> bool:
     return isinstance(value, str) and (kind == TEXT or id_bytes(value) is not None)
 
 
+def twice(named: Sequence[int]) -> list[int]:
+    """Who is named more than once."""
+    return sorted({b for b in named if named.count(b) > 1})
+
+
 class MetadataImageCheck(LogCheck):
     """A metadata log, record by record."""
 
@@ -789,7 +818,7 @@ class MetadataImageCheck(LogCheck):
         )  # fmt: skip
 
     # ---- invariants
-    @states("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26")
+    @states("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26", "IMG-30", "IMG-31")
     def _breaches(self, file: File, batch: StoredBatch, new: list[BreachKey]) -> Iterator[Finding]:
         """Of those that a record brought about together one is told, and how many more."""
         level = self.reader.image.metadata_version or 0
@@ -832,8 +861,17 @@ class MetadataImageCheck(LogCheck):
                 f"some of {p.replicas}",
             )
         if key.clause == "IMG-26":
-            twice = sorted({b for b in p.replicas if p.replicas.count(b) > 1})
-            return f"{name} names {twice} more than once among its replicas {p.replicas}", "each once"
+            return f"{name} names {twice(p.replicas)} more than once among its replicas {p.replicas}", "each once"
+        if key.clause == "IMG-30":
+            of = {"in-sync": p.isr, "eligible leader": p.elr, "last known": p.last_known_elr}
+            which, named = next((w, n) for w, n in of.items() if twice(n))
+            return f"{name} names {twice(named)} more than once among its {which} replicas {named}", "each once"
+        if key.clause == "IMG-31":
+            strangers = [b for b in (*p.adding, *p.removing) if b not in p.replicas]
+            return (
+                f"{name} adds or removes {strangers}, which are none of its replicas {p.replicas}",
+                f"some of {p.replicas}",
+            )
         if key.clause == "IMG-15":
             return f"{name} is led by {p.leader}, which is none of its in-sync replicas {p.isr}", f"one of {p.isr}"
         if key.clause == "IMG-16":
@@ -1079,6 +1117,8 @@ def _quietly(log: Log, s: SnapshotFile) -> LoadedSnapshot:
         return LoadedSnapshot()
 
 
-CLAUSES = ("IMG-1", "IMG-2", "IMG-3", "IMG-6", "IMG-7", "IMG-9", "IMG-12", "IMG-13", "IMG-18")
+CLAUSES = (
+    "IMG-1", "IMG-2", "IMG-3", "IMG-6", "IMG-7", "IMG-9", "IMG-12", "IMG-13", "IMG-18", "IMG-27", "IMG-28", "IMG-29",
+)  # fmt: skip
 """Of what cannot be replayed: the replay says which."""
 AUDIT = (MetadataImageCheck, SnapshotCheck, LeaderCheck)

@@ -14,7 +14,9 @@ Source: the replay methods of the controller's managers, MetadataDelta and Parti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+import base64
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -32,6 +34,9 @@ TOPIC_RESOURCE: Final = 2
 """Its type."""
 RECOVERED, RECOVERING = 0, 1
 """States of a leader."""
+PROTOCOLS: Final = range(4)
+"""The security protocols that there are."""
+TWO_LONGS: Final = struct.Struct(">qq")
 FROM_LEVEL: Final[Mapping[int, tuple[tuple[int, int], ...]]] = {
     0: ((7, 1), (8, 2), (17, 3), (30, 4)),
     3: ((7, 0), (17, 1), (23, 2)),
@@ -83,7 +88,8 @@ class Topic:
 
 
 class Broker(NamedTuple):
-    """A broker's registration. `said`: endpoints, features, rack, whether it migrates, by their names."""
+    """A broker's registration. `said`: endpoints, features, rack, whether it migrates, by their names. The directories
+    are sorted, the cordoned ones are not."""
 
     epoch: int
     incarnation: str
@@ -103,6 +109,22 @@ class BreachKey(NamedTuple):
 
 
 Fields = Mapping[str, Any]
+
+
+def in_order(directories: list[str]) -> list[str]:
+    """Directories as Kafka sorts them: by two numbers with a sign. [IMG-6, IMG-7]"""
+    if len(directories) < 2:
+        return directories
+    return sorted(directories, key=lambda id: TWO_LONGS.unpack(base64.urlsafe_b64decode(id + "==")))
+
+
+def check_endpoints(endpoints: Iterable[Fields], *, named: bool) -> None:
+    """Raises ReplayError. `named`: whether each must have a name. [IMG-28]"""
+    for e in endpoints:
+        if e["securityProtocol"] not in PROTOCOLS:
+            raise ReplayError("IMG-28", RUNTIME, f"endpoint {e['name']} has security protocol {e['securityProtocol']}")
+    if named and not all(e["name"] for e in endpoints):
+        raise ReplayError("IMG-28", ILLEGAL_ARGUMENT, "an endpoint without a name")
 
 
 def directories_of(of: list[str] | None, replicas: int) -> list[str]:
@@ -160,8 +182,8 @@ def without_elr(before: Partition) -> Partition:
 
 
 def breaches_of(p: Partition, brokers: Mapping[int, Broker]) -> Iterator[str]:
-    """The invariants that a partition breaks. [IMG-14, IMG-15, IMG-16, IMG-17, IMG-26]"""
-    replicas, _, isr, _, _, leader, _, _, _, elr, _ = p
+    """The invariants that a partition breaks. [IMG-14, IMG-15, IMG-16, IMG-17, IMG-26, IMG-30, IMG-31]"""
+    replicas, _, isr, removing, adding, leader, _, _, _, elr, last_known = p
     if isr != replicas:
         for member in isr:
             if member not in replicas:
@@ -177,6 +199,18 @@ def breaches_of(p: Partition, brokers: Mapping[int, Broker]) -> Iterator[str]:
         yield "IMG-16"
     if len(set(replicas)) < len(replicas):
         yield "IMG-26"
+    if len(set(isr)) < len(isr) or len(set(elr)) < len(elr) or len(set(last_known)) < len(last_known):
+        yield "IMG-30"
+    if (adding or removing) and not set(replicas).issuperset(adding + removing):
+        yield "IMG-31"
+
+
+def acl_said(f: Fields) -> tuple[Any, ...]:
+    """What an ACL says: all of its record but the id. [IMG-29]"""
+    return (
+        f["resourceType"], f["resourceName"], f["patternType"], f["principal"], f["host"], f["operation"],
+        f["permissionType"],
+    )  # fmt: skip
 
 
 def entity_of(f: Fields) -> tuple[tuple[str, str | None], ...]:
@@ -210,6 +244,8 @@ class MetadataImage:
         self.names: dict[str, str] = {}
         """of topics: the id"""
         self.brokers: dict[int, Broker] = {}
+        self.homes: dict[str, int] = {}
+        """of log directories: the broker that has registered them"""
         self.controllers: dict[int, Fields] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         """by type and name of the resource"""
@@ -219,6 +255,8 @@ class MetadataImage:
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         """by entity, sorted"""
         self.acls: dict[str, Fields] = {}
+        self.removable: dict[tuple[Any, ...], None] = {}
+        """what ACLs say, once"""
         self.scram: dict[tuple[str, int], Fields] = {}
         """by user and mechanism"""
         self.tokens: dict[str, Fields] = {}
@@ -248,7 +286,7 @@ class MetadataImage:
             14: self._client_quota,
             15: self._producer_ids,
             17: self._registration_change,
-            18: lambda f, offset: self._put(self.acls, f["id"], f),
+            18: self._acl,
             19: self._remove_acl,
             20: self._nothing,
             21: self._nothing,
@@ -257,7 +295,7 @@ class MetadataImage:
             24: self._end_transaction,
             25: self._abort_transaction,
             26: lambda f, offset: self._take(self.tokens, f["tokenId"]),
-            27: lambda f, offset: self._put(self.controllers, f["controllerId"], f),
+            27: self._register_controller,
             28: self._clear_elr,
         }
 
@@ -301,10 +339,14 @@ class MetadataImage:
         before = self.brokers.get(id)
         if self._undo is not None:
             self._undo.append(lambda: self._set_broker(id, before))
+        for directory in () if before is None else before.directories:
+            self.homes.pop(directory, None)
         if after is None:
             self.brokers.pop(id, None)
         else:
             self.brokers[id] = after
+            for directory in after.directories:
+                self.homes[directory] = id
         if before is None or after is None or before.fenced != after.fenced:
             self._changed |= self.led.get(id, set())
 
@@ -312,10 +354,10 @@ class MetadataImage:
     def _topic(self, f: Fields, offset: int) -> None:
         """[IMG-1]"""
         name, id = f["name"], f["topicId"]
-        if name in self.names or id in self.topics:
-            other = self.names.get(name)
-            there = f"a topic {name} with the id {other}" if other else f"a topic with the id {id}"
-            raise ReplayError("IMG-1", RUNTIME, f"there is {there} already")
+        if name in self.names:
+            raise ReplayError("IMG-1", RUNTIME, f"there is a topic {name} with the id {self.names[name]} already")
+        if id in self.topics:
+            raise ReplayError("IMG-1", "", f"there is a topic with the id {id} already")
         self._put(self.names, name, id)
         self._put(self.topics, id, Topic(name, id))
 
@@ -372,8 +414,10 @@ class MetadataImage:
 
     # ---- brokers and controllers
     def _register_broker(self, f: Fields, offset: int) -> None:
-        """[IMG-6]"""
+        """[IMG-6, IMG-27, IMG-28]"""
         id, epoch, incarnation = f["brokerId"], f["brokerEpoch"], f["incarnationId"]
+        check_endpoints(f["endPoints"], named=True)
+        self._check_homes(id, f["logDirs"])
         before = self.brokers.get(id)
         if not self.in_snapshot and epoch > offset:
             raise ReplayError("IMG-6", "", f"broker {id} has epoch {epoch}, an offset that is yet to come")
@@ -385,10 +429,23 @@ class MetadataImage:
             "rack": f["rack"],
             "isMigratingZkBroker": f["isMigratingZkBroker"],
         }
-        directories, cordoned = f["logDirs"], f["cordonedLogDirs"]
+        directories, cordoned = in_order(f["logDirs"]), f["cordonedLogDirs"]
         self._set_broker(
             id, Broker(epoch, incarnation, f["fenced"], f["inControlledShutdown"], directories, cordoned, said)
         )
+
+    def _check_homes(self, id: int, directories: list[str]) -> None:
+        """[IMG-27]"""
+        for directory in directories:
+            if (other := self.homes.get(directory, id)) != id:
+                raise ReplayError("IMG-27", ILLEGAL_STATE, f"directory {directory} of broker {id} is broker {other}'s")
+        if len(set(directories)) < len(directories):
+            raise ReplayError("IMG-27", "", f"broker {id} names a directory twice: {directories}")
+
+    def _register_controller(self, f: Fields, offset: int) -> None:
+        """[IMG-28]"""
+        check_endpoints(f["endPoints"], named=False)
+        self._put(self.controllers, f["controllerId"], f)
 
     def broker_of(self, id: int, epoch: int) -> Broker:
         """[IMG-7]"""
@@ -409,7 +466,7 @@ class MetadataImage:
         self._set_broker(id, self.broker_of(id, epoch)._replace(**changes))
 
     def _registration_change(self, f: Fields, offset: int) -> None:
-        """[IMG-7]"""
+        """[IMG-7, IMG-27]"""
         fenced, shutting = f["fenced"], f["inControlledShutdown"]
         if fenced not in (-1, 0, 1) or shutting not in (0, 1):
             raise ReplayError("IMG-7", ILLEGAL_STATE, f"fenced {fenced}, inControlledShutdown {shutting}")
@@ -419,7 +476,9 @@ class MetadataImage:
         if shutting:
             changes["shutting_down"] = True
         if f["logDirs"]:
-            changes["directories"] = f["logDirs"]
+            self.broker_of(f["brokerId"], f["brokerEpoch"])
+            self._check_homes(f["brokerId"], f["logDirs"])
+            changes["directories"] = in_order(f["logDirs"])
         if f["cordonedLogDirs"] is not None:
             changes["cordoned"] = f["cordonedLogDirs"]
         self._change_broker(f["brokerId"], f["brokerEpoch"], **changes)
@@ -466,11 +525,20 @@ class MetadataImage:
             if not of[key]:
                 self._take(of, key)
 
+    def _acl(self, f: Fields, offset: int) -> None:
+        """[IMG-12, IMG-29]"""
+        self._put(self.acls, f["id"], f)
+        self._put(self.removable, acl_said(f), None)
+
     def _remove_acl(self, f: Fields, offset: int) -> None:
-        """[IMG-12]"""
+        """[IMG-12, IMG-29]"""
         if f["id"] not in self.acls:
             raise ReplayError("IMG-12", RUNTIME, f"no ACL has the id {f['id']}")
+        said = acl_said(self.acls[f["id"]])
+        if said not in self.removable:
+            raise ReplayError("IMG-29", RUNTIME, f"the ACL {f['id']} says what another one said that was removed")
         self._take(self.acls, f["id"])
+        self._take(self.removable, said)
 
     def _remove_scram(self, f: Fields, offset: int) -> None:
         """[IMG-12]"""
@@ -547,7 +615,7 @@ class MetadataImage:
         }
 
 
-PARTITION_CLAUSES: Final = ("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26")
+PARTITION_CLAUSES: Final = ("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26", "IMG-30", "IMG-31")
 
 
 def _restoring(of: MutableMapping[Any, Any], key: Any) -> Callable[[], None]:

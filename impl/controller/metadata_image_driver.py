@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kafkaspec.contract.machine import ByName, Refused
 from kafkaspec.impl.controller import metadata_image as impl
@@ -54,13 +54,23 @@ class Driver(ByName):
                     for entity, of in image.quotas.items()
                     for key, value in of.items()
                 },
-                acls=tuple(sorted(image.acls)),
+                acls={id: spec.acl_said(f) for id, f in sorted(image.acls.items())},
+                removable=tuple(sorted(map(said, image.removable))),
                 scram=tuple(sorted(f"{user}/{mechanism}" for user, mechanism in image.scram)),
                 tokens=tuple(sorted(image.tokens)),
                 controllers=tuple(sorted(map(str, image.controllers))),
             ),
             image.transaction,
         )
+
+
+ACL: Final = (
+    "resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType",
+)  # fmt: skip
+
+
+def said(acl: tuple[Any, ...]) -> str:
+    return spec.acl_said(dict(zip(ACL, acl, strict=True)))
 
 
 def shown(topic: impl.Topic) -> spec.Topic:

@@ -11,7 +11,9 @@ of the controller, MetadataDelta, PartitionRegistration and MetadataVersion, Kaf
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, NamedTuple
@@ -46,6 +48,8 @@ RECOVERY_STATES: Final = range(2)
 """Of a leader: recovered, or recovering."""
 UNNAMED: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """In the place of a directory."""
+SECURITY_PROTOCOLS: Final = range(4)
+"""Of an endpoint."""
 NOT_IMAGED: Final = "kraft.version"
 OF_A_TOPIC: Final = 2
 
@@ -81,7 +85,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker's registration, but for endpoints, features and rack."""
+    """A broker's registration, but for endpoints, features and rack. Directories are sorted, cordoned ones are not."""
 
     epoch: int
     incarnation: str
@@ -99,17 +103,22 @@ class Contents:
         default_factory=dict
     )
     """by id"""
-    brokers: Annotated[Mapping[str, Broker], governs("IMG-6", "IMG-7")] = field(default_factory=dict)
+    brokers: Annotated[Mapping[str, Broker], governs("IMG-6", "IMG-7", "IMG-27", "IMG-28")] = field(
+        default_factory=dict
+    )
     features: Annotated[Mapping[str, int], governs("IMG-8")] = field(default_factory=dict)
     next_producer_id: Annotated[int | None, governs("IMG-9")] = None
     configs: Annotated[Mapping[str, str], governs("IMG-10", "IMG-4")] = field(default_factory=dict)
     """by type, name of the resource, and name"""
     quotas: Annotated[Mapping[str, float], governs("IMG-11")] = field(default_factory=dict)
     """by entity and key"""
-    acls: Annotated[tuple[str, ...], governs("IMG-12")] = ()
+    acls: Annotated[Mapping[str, str], governs("IMG-12", "IMG-29")] = field(default_factory=dict)
+    """what they say, by id"""
+    removable: Annotated[tuple[str, ...], governs("IMG-29")] = ()
+    """what ACLs say, once"""
     scram: Annotated[tuple[str, ...], governs("IMG-12")] = ()
     tokens: Annotated[tuple[str, ...], governs("IMG-12")] = ()
-    controllers: Annotated[tuple[str, ...], governs("IMG-6")] = ()
+    controllers: Annotated[tuple[str, ...], governs("IMG-6", "IMG-28")] = ()
 
 
 @dataclass(frozen=True)
@@ -165,9 +174,12 @@ def without_key(of: Sequence[str], key: str) -> tuple[str, ...]:
 @states(without=ONE_CALL)
 def topic(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     """IMG-1: A record of a topic is refused if there is a topic of that name. No controller gives an id a second time
-    either; of that the replay takes no notice, and here it is refused too. [{REPLICATION}]"""
-    if f["topicId"] in now.topics or any(t.name == f["name"] for t in now.topics.values()):
+    either; of that the replay takes no notice, and here it is refused too. Brokers take both. [{REPLICATION};
+    TopicsDelta, Kafka 4.3.0]"""
+    if any(t.name == f["name"] for t in now.topics.values()):
         return no("IMG-1")
+    if f["topicId"] in now.topics:
+        return no("IMG-1", NOT_KAFKAS)
     return replace(now, topics=with_entry(now.topics, f["topicId"], Topic(f["name"])))
 
 
@@ -288,26 +300,68 @@ def clear_elr(now: Contents, f: Fields, offset: int) -> Contents | Refused:
 
 
 # ---- brokers and controllers -----------------------------------------------------------------------------------------
+def in_order(directories: Iterable[str]) -> tuple[str, ...]:
+    """As Kafka sorts them: by two numbers of 64 bits, each with a sign."""
+    return tuple(sorted(directories, key=lambda id: struct.unpack(">qq", base64.urlsafe_b64decode(id + "=="))))
+
+
+@states(without=ONE_CALL)
+def unheard(endpoints: Iterable[Fields], *, named: bool) -> Refused | None:
+    """Why nobody listens there; `named`: whether each must have a name.
+
+    IMG-28: The security protocol of a registration's endpoint is one of the numbers 0 to 3, and an endpoint of a broker
+    has a name: else the registration is refused. Brokers take a broker's protocol that there is not, and can write no
+    snapshot then. [ListenerInfo, BrokerRegistration and ControllerRegistration, Kafka 4.3.0]
+    """
+    if any(e["securityProtocol"] not in SECURITY_PROTOCOLS for e in endpoints):
+        return no("IMG-28")
+    return no("IMG-28", ILLEGAL_ARGUMENT) if named and any(not e["name"] for e in endpoints) else None
+
+
+@states(without=ONE_CALL)
+def misplaced(now: Contents, broker: int, directories: Sequence[str]) -> Refused | None:
+    """Why they are not that broker's directories.
+
+    IMG-27: A log directory is that of one registered broker: a registration, or a change of one, that names a directory
+    of another broker is refused. A broker names a directory once. Of that a replay takes no notice until the next
+    record that changes or ends the registration, and here it is refused at once. Brokers look at neither. [{CLUSTER},
+    registerBroker and updateDirectories; KIP-858]
+    """
+    others = {d for id, b in now.brokers.items() if id != str(broker) for d in b.directories}
+    if not others.isdisjoint(directories):
+        return no("IMG-27", ILLEGAL_STATE)
+    return no("IMG-27", NOT_KAFKAS) if len({*directories}) < len(directories) else None
+
+
 @states(without=ONE_CALL)
 def register_broker(now: Contents, f: Fields, offset: int) -> Contents | Refused:
-    """IMG-6: A registration takes the place of the one before. The epoch of a broker never goes back, and is no offset
-    above that of its record: it is the offset that the log had come to. No replay looks at either. [{CLUSTER}; KIP-631;
-    KAFKA-16952]"""
+    """IMG-6: A registration takes the place of the one before; its directories are in no order. The epoch of a broker
+    never goes back, and is no offset above that of its record: it is the offset that the log had come to. No replay
+    looks at either. [{CLUSTER}; BrokerRegistration, Kafka 4.3.0; KIP-631; KAFKA-16952]"""
+    wrong = unheard(f["endPoints"], named=True) or misplaced(now, f["brokerId"], f["logDirs"])
+    if wrong is not None:
+        return wrong
     before = now.brokers.get(str(f["brokerId"]))
     if f["brokerEpoch"] > offset or (before is not None and f["brokerEpoch"] < before.epoch):
         return no("IMG-6", NOT_KAFKAS)
     after = Broker(
-        f["brokerEpoch"], f["incarnationId"], f["fenced"], f["inControlledShutdown"], tuple(f["logDirs"]),
+        f["brokerEpoch"], f["incarnationId"], f["fenced"], f["inControlledShutdown"], in_order(f["logDirs"]),
         given(f["cordonedLogDirs"], None),
     )  # fmt: skip
     return replace(now, brokers=with_entry(now.brokers, str(f["brokerId"]), after))
+
+
+def register_controller(now: Contents, f: Fields, offset: int) -> Contents | Refused:
+    wrong = unheard(f["endPoints"], named=False)
+    return wrong or replace(now, controllers=with_key(now.controllers, str(f["controllerId"])))
 
 
 def change_broker(now: Contents, id: int, epoch: int, **changes: Any) -> Contents | Refused:
     before = now.brokers.get(str(id))
     if before is None or before.epoch != epoch:
         return no("IMG-7")
-    return replace(now, brokers=with_entry(now.brokers, str(id), replace(before, **changes)))
+    wrong = misplaced(now, id, changes.get("directories", ()))
+    return wrong or replace(now, brokers=with_entry(now.brokers, str(id), replace(before, **changes)))
 
 
 def unregister_broker(now: Contents, f: Fields, offset: int) -> Contents | Refused:
@@ -321,8 +375,8 @@ def unregister_broker(now: Contents, f: Fields, offset: int) -> Contents | Refus
 def registration_change(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     """IMG-7: What fences, unfences, changes or ends a registration names its broker and its epoch, and is refused if
     none is registered so. A change fences with 1, unfences with -1 and leaves with 0; it begins a controlled shutdown
-    with 1; directories that it names, if any, are the broker's, and cordoned ones if it does not say null. [{CLUSTER};
-    KIP-841; KIP-858]"""
+    with 1; directories that it names, if any, are the broker's, in no order, and cordoned ones if it does not say null.
+    The end of one that there is not is taken by brokers. [{CLUSTER}; ClusterDelta, Kafka 4.3.0; KIP-841; KIP-858]"""
     if f["fenced"] not in (-1, 0, 1) or f["inControlledShutdown"] not in (0, 1):
         return no("IMG-7", ILLEGAL_STATE)
     changes: dict[str, Any] = {}
@@ -331,7 +385,7 @@ def registration_change(now: Contents, f: Fields, offset: int) -> Contents | Ref
     if f["inControlledShutdown"]:
         changes["shutting_down"] = True
     if f["logDirs"]:
-        changes["directories"] = tuple(f["logDirs"])
+        changes["directories"] = in_order(f["logDirs"])
     if f["cordonedLogDirs"] is not None:
         changes["cordoned"] = tuple(f["cordonedLogDirs"])
     return change_broker(now, f["brokerId"], f["brokerEpoch"], **changes)
@@ -341,7 +395,8 @@ def registration_change(now: Contents, f: Fields, offset: int) -> Contents | Ref
 @states(without=ONE_CALL)
 def feature_level(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     """IMG-8: A level of a feature that the release does not know is refused; a level of 0 is none. One of kraft.version
-    says nothing: control records do. [FeatureControlManager, Kafka 4.3.0; KAFKA-18979]"""
+    says nothing: control records do. Brokers refuse a metadata.version alone. [FeatureControlManager and FeaturesDelta,
+    Kafka 4.3.0; KAFKA-18979]"""
     name, level = f["name"], f["featureLevel"]
     least, most = (OLDEST, NEWEST) if name == METADATA else (0, HIGHEST.get(name, 0))
     if not least <= level <= most:
@@ -353,8 +408,8 @@ def feature_level(now: Contents, f: Fields, offset: int) -> Contents | Refused:
 
 @states(without=ONE_CALL)
 def producer_ids(now: Contents, f: Fields, offset: int) -> Contents | Refused:
-    """IMG-9: The next producer id rises with each record of it; another one is refused. [ProducerIdControlManager,
-    Kafka 4.3.0]"""
+    """IMG-9: The next producer id rises with each record of it; another one is refused. Brokers take it.
+    [ProducerIdControlManager and ProducerIdsDelta, Kafka 4.3.0]"""
     if now.next_producer_id is not None and f["nextProducerId"] <= now.next_producer_id:
         return no("IMG-9")
     return replace(now, next_producer_id=f["nextProducerId"])
@@ -392,12 +447,33 @@ def scram_key(f: Fields) -> str:
     return f"{f['name']}/{f['mechanism']}"
 
 
+def acl_said(f: Fields) -> str:
+    """What an ACL says, in JSON: all of its record but the id."""
+    return json.dumps({k: v for k, v in f.items() if k != "id"}, ensure_ascii=False, sort_keys=True)
+
+
+def put_acl(now: Contents, f: Fields, offset: int) -> Contents | Refused:
+    said = acl_said(f)
+    return replace(now, acls=with_entry(now.acls, f["id"], said), removable=with_key(now.removable, said))
+
+
 @states(without=ONE_CALL)
 def remove_acl(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     """IMG-12: An ACL has an id, a SCRAM credential a user and a mechanism, a delegation token an id; a record of one
     that is there replaces it. The removal of an ACL or of a credential that is not there is refused, that of a token is
-    not. [AclControlManager, ScramControlManager and DelegationTokenControlManager, Kafka 4.3.0]"""
-    return replace(now, acls=without_key(now.acls, f["id"])) if f["id"] in now.acls else no("IMG-12")
+    not. Brokers take that of a credential too. [AclControlManager, ScramControlManager and
+    DelegationTokenControlManager, Kafka 4.3.0]
+
+    IMG-29: What ACLs say is kept beside them, once: the record of an ACL adds it, and the removal of one takes it away,
+    or is refused if it is not there any more. So of two ACLs that say the same, one can be removed. No controller
+    writes the second, and brokers do not look. [AclControlManager, Kafka 4.3.0]
+    """
+    said = now.acls.get(f["id"])
+    if said is None:
+        return no("IMG-12")
+    if said not in now.removable:
+        return no("IMG-29")
+    return replace(now, acls=with_entry(now.acls, f["id"], None), removable=without_key(now.removable, said))
 
 
 def remove_scram(now: Contents, f: Fields, offset: int) -> Contents | Refused:
@@ -421,15 +497,13 @@ REPLAYS: Final[Mapping[str, Replay]] = {
     "ClientQuotaRecord": client_quota,
     "ProducerIdsRecord": producer_ids,
     "BrokerRegistrationChangeRecord": registration_change,
-    "AccessControlEntryRecord": lambda now, f, offset: replace(now, acls=with_key(now.acls, f["id"])),
+    "AccessControlEntryRecord": put_acl,
     "RemoveAccessControlEntryRecord": remove_acl,
     "NoOpRecord": lambda now, f, offset: now,
     "ZkMigrationStateRecord": lambda now, f, offset: now,
     "RemoveUserScramCredentialRecord": remove_scram,
     "RemoveDelegationTokenRecord": lambda now, f, offset: replace(now, tokens=without_key(now.tokens, f["tokenId"])),
-    "RegisterControllerRecord": lambda now, f, offset: replace(
-        now, controllers=with_key(now.controllers, str(f["controllerId"]))
-    ),
+    "RegisterControllerRecord": register_controller,
     "ClearElrRecord": clear_elr,
 }
 """How each kind of record is replayed, but for those of metadata transactions."""
@@ -447,7 +521,7 @@ def transact(state: Image, name: str, offset: int) -> Image | Refused:
     return Image(state.before or Contents()) if name == "AbortTransactionRecord" else Image(state.contents)
 
 
-@machine.operation("replay", *(f"IMG-{n}" for n in (*range(1, 14), 18)))
+@machine.operation("replay", *(f"IMG-{n}" for n in (*range(1, 14), 18, 27, 28, 29)))
 @require(lambda record: is_writable(record, DATA), "MRC-9 a record of Kafka's, with all fields")
 @ensure(
     lambda state, result: isinstance(result, Refused) or result.transaction is None or result.before is not None,
@@ -510,6 +584,21 @@ def names_twice(p: Partition) -> bool:
     return len({*p.replicas}) < len(p.replicas)
 
 
+@states(without=ONE_CALL)
+def counts_twice(p: Partition) -> bool:
+    """IMG-30: No broker is named twice among a partition's in-sync replicas, or among its eligible leader replicas, or
+    among the last known ones. A leader that asks for such in-sync replicas is refused, and the others are made of sets.
+    [Replicas.validateIsr and PartitionChangeBuilder, Kafka 4.3.0]"""
+    return any(len({*of}) < len(of) for of in (p.isr, p.elr, p.last_known_elr))
+
+
+@states(without=ONE_CALL)
+def reassigns_what_is_none(p: Partition) -> bool:
+    """IMG-31: What a reassignment adds and what it removes are replicas of the partition, all of them, until it ends.
+    [PartitionReassignmentReplicas, PartitionReassignmentRevert and PartitionChangeBuilder, Kafka 4.3.0; KIP-455]"""
+    return not {*p.adding, *p.removing} <= {*p.replicas}
+
+
 def broken(p: Partition, brokers: Mapping[str, Broker]) -> list[str]:
     """The invariants that a partition breaks."""
     wrong = {
@@ -518,11 +607,13 @@ def broken(p: Partition, brokers: Mapping[str, Broker]) -> list[str]:
         "IMG-16": is_eligible_in_sync(p),
         "IMG-17": leads_unregistered(p, brokers),
         "IMG-26": names_twice(p),
+        "IMG-30": counts_twice(p),
+        "IMG-31": reassigns_what_is_none(p),
     }
     return [clause for clause, is_broken in wrong.items() if is_broken]
 
 
-INVARIANTS: Final = ("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26")
+INVARIANTS: Final = ("IMG-14", "IMG-15", "IMG-16", "IMG-17", "IMG-26", "IMG-30", "IMG-31")
 """of a partition"""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
@@ -49,7 +50,9 @@ def _changes(id: str, number: int) -> Iterator[MetadataRecord]:
         {"lastKnownElr": [2]}, {"replicas": [1, 2, 3], "addingReplicas": [3], "directories": list(_DIRECTORIES)},
         {"replicas": [1, 2, 3]}, {"replicas": [1, 2, 1], "directories": []},
         {"directories": list(_DIRECTORIES[:2])}, {"directories": list(_DIRECTORIES)},
-        {"removingReplicas": [2]}, {"leaderRecoveryState": 1}, {"leaderRecoveryState": 0}, {"isr": [1, 2]},
+        {"isr": [1, 2, 1]}, {"isr": [1], "eligibleLeaderReplicas": [2, 2]}, {"lastKnownElr": [2, 2]},
+        {"removingReplicas": [2]}, {"leaderRecoveryState": 1}, {"leaderRecoveryState": 0},
+        {"isr": [1, 2], "addingReplicas": [], "removingReplicas": []},
         {"leader": 2}, {"directories": []},
     )  # fmt: skip
     for of in said:
@@ -66,9 +69,27 @@ def _of_partition(id: str, number: int) -> Iterator[MetadataRecord]:
     yield from _changes(id, number)
 
 
-_REGISTRATION_CHANGES: Final[tuple[dict[str, Any], ...]] = (
-    {"fenced": 1}, {"fenced": -1}, {"fenced": 2}, {"inControlledShutdown": 1}, {"inControlledShutdown": 2},
-    {"logDirs": [_DIRECTORIES[1]]}, {"cordonedLogDirs": []}, {"cordonedLogDirs": [_DIRECTORIES[0]]}, {},
+_OF_2: Final = "__________8AAAAAAAAADQ"
+"""A directory's, whose first number is negative"""
+_HOMES: Final = {1: (_DIRECTORIES[0], _DIRECTORIES[2]), 2: (_DIRECTORIES[1], _OF_2)}
+"""of brokers"""
+
+
+def _registration_changes(id: int) -> tuple[dict[str, Any], ...]:
+    one, two = _HOMES[id]
+    return (
+        {"fenced": 1}, {"fenced": -1}, {"fenced": 2}, {"inControlledShutdown": 1}, {"inControlledShutdown": 2},
+        {"logDirs": [two]}, {"logDirs": [two, one]}, {"logDirs": [one, two]}, {"logDirs": [one, one]},
+        {"logDirs": [one, _HOMES[3 - id][0]]}, {"cordonedLogDirs": []}, {"cordonedLogDirs": [two, one]}, {},
+    )  # fmt: skip
+
+
+def _endpoint(name: str = "x", protocol: int = 3) -> dict[str, Any]:
+    return {"name": name, "host": "h", "port": 1, "securityProtocol": protocol}
+
+
+_ENDPOINTS: Final[Sequence[list[dict[str, Any]]]] = (
+    [_endpoint()], [_endpoint(), _endpoint("y", 4)], [_endpoint("", 0)],
 )  # fmt: skip
 
 
@@ -97,15 +118,20 @@ def _of_broker(id: int, epoch: int, offset: int) -> Iterator[MetadataRecord]:
         yield made("FenceBrokerRecord", id=id, epoch=e)
         yield made("UnfenceBrokerRecord", id=id, epoch=e)
         yield made("UnregisterBrokerRecord", brokerId=id, brokerEpoch=e)
-        for of in _REGISTRATION_CHANGES:
+        for of in _registration_changes(id) if e == epoch else ({}, {"fenced": 2}):
             yield made("BrokerRegistrationChangeRecord", brokerId=id, brokerEpoch=e, **of)
     for e in (epoch - 1, epoch, offset, offset + 1):
-        for fenced in (True, False):
+        for fenced in (True, False) if e in (epoch, offset) else (False,):
             yield made(
                 "RegisterBrokerRecord", brokerId=id, brokerEpoch=e, incarnationId=IDS[e % 3], fenced=fenced,
-                inControlledShutdown=e % 2 == 0, logDirs=[_DIRECTORIES[0]],
+                inControlledShutdown=e % 2 == 0, logDirs=list(_HOMES[id][: e % 3]),
                 cordonedLogDirs=None if fenced else [],
             )  # fmt: skip
+    one, two = _HOMES[id]
+    for homes in ([two, one], [one, one], [one, _HOMES[3 - id][1]]):
+        yield made("RegisterBrokerRecord", brokerId=id, brokerEpoch=offset, fenced=False, logDirs=homes)
+    for ends in _ENDPOINTS:
+        yield made("RegisterBrokerRecord", brokerId=id, brokerEpoch=offset, fenced=False, endPoints=ends)
 
 
 def _of_topics(state: Image) -> Iterator[MetadataRecord]:
@@ -148,7 +174,8 @@ def _of_others(now: int) -> Iterator[MetadataRecord]:
             yield made("ClientQuotaRecord", entity=entity, key="k", value=quota, remove=False)
         yield made("ClientQuotaRecord", entity=entity, key="k", value=0.0, remove=True)
     for id in IDS[:2]:
-        yield made("AccessControlEntryRecord", id=id)
+        for name in ("a", "b"):
+            yield made("AccessControlEntryRecord", id=id, resourceName=name)
         yield made("RemoveAccessControlEntryRecord", id=id)
     for mechanism in (1, 2):
         yield made("UserScramCredentialRecord", name="u", mechanism=mechanism)
@@ -156,7 +183,8 @@ def _of_others(now: int) -> Iterator[MetadataRecord]:
     for token in ("a", "b"):
         yield made("DelegationTokenRecord", tokenId=token)
         yield made("RemoveDelegationTokenRecord", tokenId=token)
-    yield made("RegisterControllerRecord", controllerId=3000)
+    for ends in _ENDPOINTS:
+        yield made("RegisterControllerRecord", controllerId=3000, endPoints=ends)
     yield made("NoOpRecord")
     yield made("ZkMigrationStateRecord")
 
@@ -178,13 +206,18 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
     level = 0 if is_open and of.features.get("transaction.version") else 2
     yield from [made("FeatureLevelRecord", name="transaction.version", featureLevel=level)] * 8
     of_elr = {t.name for t in of.topics.values() for p in t.partitions.values() if p.elr or p.last_known_elr}
-    yield from [made("ClearElrRecord", topicName="")] * (8 * len(of_elr))
+    yield from [made("ClearElrRecord", topicName="")] * (8 * len(of_elr) ** 2)
     for id, broker in of.brokers.items():
         led = sum(p.leader == int(id) for t in of.topics.values() for p in t.partitions.values())
         if led and not broker.fenced:
             for _ in range(2 * led):
                 yield made("UnregisterBrokerRecord", brokerId=int(id), brokerEpoch=broker.epoch)
                 yield made("FenceBrokerRecord", id=int(id), epoch=broker.epoch)
+    for id, said in of.acls.items():
+        if said not in of.removable or [*of.acls.values()].count(said) > 1:
+            yield from [made("RemoveAccessControlEntryRecord", id=id)] * 16
+        for other in sorted({*IDS[:2]} - {*of.acls}):
+            yield from [made("AccessControlEntryRecord", id=other, resourceName=json.loads(said)["resourceName"])] * 8
     for node in (1, 2):
         yield from [
             made("RegisterBrokerRecord", brokerId=node, brokerEpoch=_OFFSET, incarnationId=IDS[0], fenced=False)
@@ -198,6 +231,16 @@ def _in_sequence(state: Image) -> Iterator[MetadataRecord]:
             yield from [_partition(id, missing)] * 4
         for number, p in topic.partitions.items():
             yield _change(id, int(number), isr=[1], eligibleLeaderReplicas=[2])
+            yield _change(
+                id, int(number), **({"addingReplicas": [9]} if 9 in p.removing else {"removingReplicas": [9]})
+            )
+            yield _change(id, int(number), isr=[], leader=-1)
+            yield _change(id, int(number), replicas=[1, 2, 3] if len(p.replicas) == 2 else [1, 2])
+            if not p.last_known_elr:
+                yield from [_change(id, int(number), lastKnownElr=[2])] * 2
+            yield from [_change(id, int(number), leader=1 if p.leader == 2 else 2)] * (6 * p.recovery)
+            if not p.recovery:
+                yield from [_change(id, int(number), leaderRecoveryState=1)] * 2
             yield from [_change(id, int(number), replicas=[1, 2, 3], directories=list(_DIRECTORIES))] * (
                 4 * bool(p.last_known_elr)
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -207,6 +208,92 @@ class EndsShutdowns(MetadataImage):
         self._change_broker(f["brokerId"], f["brokerEpoch"], shutting_down=shutting)
 
 
+def _as_named(directories: list[str]) -> list[str]:
+    return directories
+
+
+def _by_bytes(directories: list[str]) -> list[str]:
+    """As if the numbers had no sign."""
+    return sorted(directories, key=lambda id: base64.urlsafe_b64decode(id + "=="))
+
+
+class SortsTheCordoned(MetadataImage):
+    def _set_broker(self, id: int, after: Broker | None) -> None:
+        if after is not None and after.cordoned:
+            after = after._replace(cordoned=impl.in_order(after.cordoned))
+        super()._set_broker(id, after)
+
+
+class SharesDirectories(MetadataImage):
+    def _check_homes(self, id: int, directories: list[str]) -> None:
+        if len(set(directories)) < len(directories):
+            super()._check_homes(id, directories)
+
+
+class NamesDirectoriesTwice(MetadataImage):
+    def _check_homes(self, id: int, directories: list[str]) -> None:
+        super()._check_homes(id, list(dict.fromkeys(directories)))
+
+
+class LooksAtRegistrationsAlone(MetadataImage):
+    """A change may name another broker's directory."""
+
+    def _registration_change(self, f: Fields, offset: int) -> None:
+        homes, self.homes = self.homes, {}
+        try:
+            super()._registration_change(f, offset)
+        finally:
+            self.homes = homes | self.homes
+
+
+class KeepsHomes(MetadataImage):
+    """The directories of a broker that is gone stay its own."""
+
+    def _set_broker(self, id: int, after: Broker | None) -> None:
+        homes = dict(self.homes)
+        super()._set_broker(id, after)
+        if after is None:
+            self.homes = homes
+
+
+class KeepsOldHomes(MetadataImage):
+    """Those that a broker does not name any more stay its own."""
+
+    def _set_broker(self, id: int, after: Broker | None) -> None:
+        homes = dict(self.homes)
+        super()._set_broker(id, after)
+        if after is not None:
+            self.homes = homes | self.homes
+
+
+class OwnIsAnothers(MetadataImage):
+    """A broker may not name again what it has."""
+
+    def _check_homes(self, id: int, directories: list[str]) -> None:
+        super()._check_homes(-1 if id in self.brokers else id, directories)
+
+
+_check_endpoints = impl.check_endpoints
+
+
+def _any_protocol(endpoints: Iterable[Fields], *, named: bool) -> None:
+    _check_endpoints([{**e, "securityProtocol": 0} for e in endpoints], named=named)
+
+
+def _first_protocol(endpoints: Iterable[Fields], *, named: bool) -> None:
+    every = list(endpoints)
+    _check_endpoints(every[:1], named=False)
+    _any_protocol(every, named=named)
+
+
+def _any_name(endpoints: Iterable[Fields], *, named: bool) -> None:
+    _check_endpoints(endpoints, named=False)
+
+
+def _every_name(endpoints: Iterable[Fields], *, named: bool) -> None:
+    _check_endpoints(endpoints, named=True)
+
+
 class FencesWithAnything(MetadataImage):
     def _registration_change(self, f: Fields, offset: int) -> None:
         super()._registration_change({**f, "fenced": max(-1, min(1, f["fenced"]))}, offset)
@@ -261,6 +348,33 @@ class KeepsQuotas(MetadataImage):
 class RemovesAnyAcl(MetadataImage):
     def _remove_acl(self, f: Fields, offset: int) -> None:
         self._take(self.acls, f["id"])
+
+
+class RemovesEachAcl(MetadataImage):
+    """What ACLs say is not looked at."""
+
+    def _remove_acl(self, f: Fields, offset: int) -> None:
+        if f["id"] in self.acls:
+            self.removable[impl.acl_said(self.acls[f["id"]])] = None
+        super()._remove_acl(f, offset)
+
+
+class CountsAcls(MetadataImage):
+    """A removal takes what an ACL says away if no other one says it."""
+
+    def _remove_acl(self, f: Fields, offset: int) -> None:
+        super()._remove_acl(f, offset)
+        for acl in self.acls.values():
+            self.removable[impl.acl_said(acl)] = None
+
+
+class ForgetsWhatIsReplaced(MetadataImage):
+    """What an ACL that is replaced said cannot be removed any more."""
+
+    def _acl(self, f: Fields, offset: int) -> None:
+        if f["id"] in self.acls:
+            self._take(self.removable, impl.acl_said(self.acls[f["id"]]))
+        super()._acl(f, offset)
 
 
 class RemovesAnyCredential(MetadataImage):
@@ -378,6 +492,19 @@ MUTANTS = [
     of_impl("none cordoned", "IMG-7", "an empty list of cordoned ones is no change", of(NoneCordonedIsNoChange)),
     of_impl("ends shutdowns", "IMG-7", "a change ends a controlled shutdown", of(EndsShutdowns)),
     of_impl("fences with 2", "IMG-7", "any number fences", of(FencesWithAnything)),
+    of_impl("as named", "IMG-6 IMG-7", "a broker's directories are not sorted", patched(in_order=_as_named)),
+    of_impl("by bytes", "IMG-6 IMG-7", "they are sorted as if without a sign", patched(in_order=_by_bytes)),
+    of_impl("cordoned in order", "IMG-6 IMG-7", "the cordoned ones are sorted too", of(SortsTheCordoned)),
+    of_impl("shared directories", "IMG-27", "two brokers may have a directory", of(SharesDirectories)),
+    of_impl("directories twice", "IMG-27", "a broker may name one twice", of(NamesDirectoriesTwice)),
+    of_impl("registrations alone", "IMG-27", "of changes they are not looked at", of(LooksAtRegistrationsAlone)),
+    of_impl("keeps homes", "IMG-27", "a broker that is gone keeps its directories", of(KeepsHomes)),
+    of_impl("keeps old homes", "IMG-27", "a change that names others leaves it those", of(KeepsOldHomes)),
+    of_impl("own is another's", "IMG-27", "a broker may not name its own again", of(OwnIsAnothers)),
+    of_impl("any protocol", "IMG-28", "no security protocol is looked at", patched(check_endpoints=_any_protocol)),
+    of_impl("first protocol", "IMG-28", "that of the first is", patched(check_endpoints=_first_protocol)),
+    of_impl("any name", "IMG-28", "a broker's endpoint may have none", patched(check_endpoints=_any_name)),
+    of_impl("every name", "IMG-28", "a controller's may not either", patched(check_endpoints=_every_name)),
     of_impl("every level", "IMG-8", "unknown levels are taken", patched(levels_of=_every_level)),
     of_impl("levels of 0", "IMG-8", "a level of 0 is kept", of(KeepsLevelsOf0)),
     of_impl("kraft.version", "IMG-8", "a level of kraft.version is taken", of(TakesKraftVersion), "KAFKA-18979"),
@@ -387,6 +514,9 @@ MUTANTS = [
     of_impl("entities in order", "IMG-11", "the order of an entity's parts counts", of(EntitiesInOrder)),
     of_impl("keeps quotas", "IMG-11", "a quota is never removed", of(KeepsQuotas)),
     of_impl("any ACL", "IMG-12", "an ACL that is not there may be removed", of(RemovesAnyAcl)),
+    of_impl("each ACL", "IMG-29", "each of two that say the same may be removed", of(RemovesEachAcl)),
+    of_impl("counts ACLs", "IMG-29", "what another one says too stays", of(CountsAcls)),
+    of_impl("replaced ACLs", "IMG-29", "what they said does not stay", of(ForgetsWhatIsReplaced)),
     of_impl("any credential", "IMG-12", "a credential that is not there may be", of(RemovesAnyCredential)),
     of_impl("begins again", "IMG-13", "a transaction may begin in another", of(BeginsAgain)),
     of_impl("ends always", "IMG-13", "a transaction may end that did not begin", of(EndsAlways)),
@@ -398,6 +528,8 @@ MUTANTS = [
     of_impl("not IMG-16", "IMG-16", "the invariant is not looked at", patched(breaches_of=_but("IMG-16"))),
     of_impl("not IMG-17", "IMG-17", "the invariant is not looked at", patched(breaches_of=_but("IMG-17"))),
     of_impl("not IMG-26", "IMG-26", "the invariant is not looked at", patched(breaches_of=_but("IMG-26"))),
+    of_impl("not IMG-30", "IMG-30", "the invariant is not looked at", patched(breaches_of=_but("IMG-30"))),
+    of_impl("not IMG-31", "IMG-31", "the invariant is not looked at", patched(breaches_of=_but("IMG-31"))),
     of_impl("partitions alone", "IMG-17", "a fenced broker's partitions are not looked at", of(LooksAtPartitionsAlone)),
     of_impl("old leaders", "IMG-17", "the index keeps a partition with its old leader", of(ForgetsTheIndex)),
     of_impl("stays broken", "IMG-14 IMG-15 IMG-16 IMG-17", "what was broken stays so", of(StaysBroken)),

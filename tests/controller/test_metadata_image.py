@@ -198,6 +198,112 @@ def test_what_changes_a_registration_names_its_epoch() -> None:
     assert both.replay(made("UnregisterBrokerRecord", **said)) == "IMG-7"
 
 
+A_1, B_1, A_2 = "AAAAAAAAAAEAAAAAAAAAAQ", "AAAAAAAAAAIAAAAAAAAAAg", "AAAAAAAAAAEAAAAAAAAAAg"
+NEGATIVE, LESS = "__________sAAAAAAAAAAQ", "AAAAAAAAAAH__________w"
+SORTED: tuple[str, ...] = (NEGATIVE, LESS, A_1, A_2, B_1)
+"""As ClusterControlManager of Kafka 4.3.0 has them, asked with a list in another order: two numbers with a sign."""
+
+
+@pytest.mark.clause("IMG-6", "IMG-7", "IMG-21")
+def test_the_directories_of_a_broker_are_in_no_order() -> None:
+    """BrokerRegistration, Kafka 4.3.0: it sorts them. A snapshot has them so; the cordoned ones stay as they are."""
+    every = [B_1, NEGATIVE, A_2, A_1, LESS]
+    both = Both(broker(logDirs=every, cordonedLogDirs=[B_1, A_1]))
+    assert both.now.brokers["1"].directories == SORTED
+    assert both.now.brokers["1"].cordoned == (B_1, A_1)
+    said = {"brokerId": 1, "brokerEpoch": 0}
+    assert both.replay(made("BrokerRegistrationChangeRecord", **said, logDirs=[B_1, A_1])) is None
+    assert [*both.now.brokers["1"].directories] == [A_1, B_1]
+    assert both.replay(made("BrokerRegistrationChangeRecord", **said, cordonedLogDirs=[B_1, A_1])) is None
+    assert both.now.brokers["1"].cordoned == (B_1, A_1)
+    assert list(differences(image_of(broker(logDirs=every)), image_of(broker(logDirs=[*SORTED])))) == []
+    cordoned = (image_of(broker(cordonedLogDirs=of)) for of in ([B_1, A_1], [A_1, B_1]))
+    assert [d.what for d in differences(*cordoned)] == ["broker"]
+
+
+@pytest.mark.clause("IMG-27")
+def test_a_directory_is_one_broker_s() -> None:
+    """ClusterControlManager.updateDirectories, Kafka 4.3.0."""
+
+    def registration(id: int, epoch: int, **of: Any) -> MetadataRecord:
+        return made("BrokerRegistrationChangeRecord", brokerId=id, brokerEpoch=epoch, **of)
+
+    both = Both(broker(1, 0, logDirs=[A_1]))
+    assert both.replay(broker(2, 1, logDirs=[B_1, A_1])) == "IMG-27"
+    assert both.replay(broker(2, 1, logDirs=[B_1])) is None
+    assert both.replay(registration(2, 1, logDirs=[A_1, B_1])) == "IMG-27"
+    assert both.replay(registration(2, 0, logDirs=[A_1, B_1])) == "IMG-7"
+    assert both.replay(registration(2, 1, fenced=1)) is None
+    assert both.replay(broker(1, 2, logDirs=[A_1, A_2])) is None
+    assert both.replay(registration(2, 1, logDirs=[A_2])) == "IMG-27"
+    assert both.replay(registration(1, 2, logDirs=[A_2])) is None
+    assert both.replay(registration(2, 1, logDirs=[A_1])) is None
+    assert both.replay(made("UnregisterBrokerRecord", brokerId=1, brokerEpoch=2)) is None
+    assert both.replay(registration(2, 1, logDirs=[A_1, A_2])) is None
+    assert both.replay(broker(1, 3, logDirs=[A_1, A_1])) == "IMG-27"
+    assert both.replay(broker(1, 3, logDirs=[B_1, B_1])) == "IMG-27"
+    assert both.replay(registration(2, 1, logDirs=[A_1, A_1])) == "IMG-27"
+    assert both.replay(made("BeginTransactionRecord")) is None
+    assert both.replay(made("UnregisterBrokerRecord", brokerId=2, brokerEpoch=1)) is None
+    assert both.replay(broker(1, 3, logDirs=[A_1])) is None
+    assert both.replay(made("AbortTransactionRecord")) is None
+    assert both.replay(broker(1, 3, logDirs=[A_1])) == "IMG-27"
+
+
+@pytest.mark.clause("IMG-27", "IMG-28")
+def test_what_no_replay_takes_is_told_first() -> None:
+    """Of what breaks a rule that a controller stops by, and one that none looks at."""
+    both = Both(broker(1, 0, logDirs=[A_1]))
+    assert both.replay(broker(2, 99, logDirs=[A_1])) == "IMG-27"
+    assert both.replay(broker(2, 99, logDirs=[A_1], endPoints=[ends("x", 4)])) == "IMG-28"
+
+
+def ends(name: str, protocol: int) -> dict[str, Any]:
+    return {"name": name, "host": "h", "port": 1, "securityProtocol": protocol}
+
+
+@pytest.mark.clause("IMG-28")
+@pytest.mark.parametrize(
+    ("kind", "key"), [("RegisterBrokerRecord", "brokerId"), ("RegisterControllerRecord", "controllerId")]
+)
+def test_an_endpoint_has_a_protocol_that_there_is(kind: str, key: str) -> None:
+    both, id = Both(), {key: 1}
+    for protocol in range(4):
+        assert both.replay(made(kind, **id, endPoints=[ends("x", protocol)])) is None
+    for protocol in (-1, 4, 77):
+        assert both.replay(made(kind, **id, endPoints=[ends("x", protocol)])) == "IMG-28"
+        assert both.replay(made(kind, **id, endPoints=[ends("x", 0), ends("y", protocol)])) == "IMG-28"
+    unnamed = None if kind == "RegisterControllerRecord" else "IMG-28"
+    assert both.replay(made(kind, **id, endPoints=[ends("x", 0), ends("", 0)])) == unnamed
+
+
+@pytest.mark.clause("IMG-29")
+def test_of_two_acls_that_say_the_same_one_can_be_removed() -> None:
+    """AclControlManager, Kafka 4.3.0: as it answered, asked with these."""
+
+    def acl(id: str, name: str) -> MetadataRecord:
+        return made("AccessControlEntryRecord", id=id, resourceName=name)
+
+    def remove(id: str) -> MetadataRecord:
+        return made("RemoveAccessControlEntryRecord", id=id)
+
+    one, two, three = IDS
+    for records, clause in (
+        ((acl(one, "x"), acl(two, "x"), remove(one), remove(two)), "IMG-29"),
+        ((acl(one, "x"), acl(two, "x"), remove(two), remove(two)), "IMG-12"),
+        ((acl(one, "x"), acl(two, "y"), remove(one), remove(two)), None),
+        ((acl(one, "x"), acl(one, "y"), remove(one), acl(two, "x"), remove(two)), None),
+        ((acl(one, "x"), acl(one, "y"), acl(two, "x"), remove(two)), None),
+        ((acl(one, "x"), acl(two, "x"), remove(one), acl(three, "x"), remove(two), remove(three)), "IMG-29"),
+        ((acl(one, "x"), acl(two, "x"), remove(one), acl(two, "x"), remove(two)), None),
+        (
+            (acl(one, "x"), acl(two, "x"), made("BeginTransactionRecord"), remove(one),
+             made("AbortTransactionRecord"), remove(two)), None,
+        ),
+    ):  # fmt: skip
+        assert Both(*records[:-1]).replay(records[-1]) == clause
+
+
 @pytest.mark.clause("IMG-8")
 def test_levels_of_features() -> None:
     def level(name: str, of: int) -> MetadataRecord:
@@ -261,7 +367,10 @@ def test_what_is_removed_was_there() -> None:
     assert both.replay(made("RemoveAccessControlEntryRecord", id=IDS[1])) == "IMG-12"
     assert both.replay(made("RemoveUserScramCredentialRecord", name="u", mechanism=2)) == "IMG-12"
     assert both.replay(made("RemoveDelegationTokenRecord", tokenId="b")) is None
-    assert both.now == spec.Contents(acls=(ID,), scram=("u/1",), tokens=("a",), controllers=("3",))
+    said = spec.acl_said(made("AccessControlEntryRecord").fields)
+    assert both.now == spec.Contents(
+        acls={ID: said}, removable=(said,), scram=("u/1",), tokens=("a",), controllers=("3",)
+    )
     assert both.replay(made("RemoveAccessControlEntryRecord", id=ID)) is None
     assert both.replay(made("RemoveUserScramCredentialRecord", name="u", mechanism=1)) is None
     assert both.replay(made("RemoveDelegationTokenRecord", tokenId="a")) is None
@@ -329,6 +438,41 @@ def test_a_replica_is_named_once() -> None:
     both.replay(change(replicas=[1, 2, 1]))
     assert both.broken == ["IMG-26"]
     both.replay(change(replicas=[2, 1]))
+    assert both.broken == []
+
+
+@pytest.mark.clause("IMG-30")
+@pytest.mark.parametrize(
+    "of", [{"isr": [1, 2, 1]}, {"isr": [1], "eligibleLeaderReplicas": [2, 2]}, {"lastKnownElr": [2, 2]}]
+)
+def test_no_replica_is_in_sync_or_eligible_twice(of: dict[str, Any]) -> None:
+    both = Both(broker(1, fenced=False), topic(), partition())
+    both.replay(change(**of))
+    assert both.broken == ["IMG-30"]
+    both.replay(change(isr=[1], eligibleLeaderReplicas=[2], lastKnownElr=[1, 2]))
+    assert both.broken == []
+
+
+@pytest.mark.clause("IMG-31")
+@pytest.mark.parametrize("field", ["addingReplicas", "removingReplicas"])
+def test_what_a_reassignment_adds_and_removes_are_replicas(field: str) -> None:
+    both = Both(broker(1, fenced=False), topic(), partition())
+    both.replay(change(**{field: [2, 3]}))
+    assert both.broken == ["IMG-31"]
+    both.replay(change(replicas=[1, 2, 3]))
+    assert both.broken == []
+    both.replay(change(replicas=[1, 2]))
+    assert both.broken == ["IMG-31"]
+    both.replay(change(**{field: []}))
+    assert both.broken == []
+
+
+@pytest.mark.clause("IMG-16", "IMG-31")
+def test_an_eligible_leader_replica_need_not_be_a_replica() -> None:
+    """PartitionChangeBuilder, Kafka 4.3.0: when the reassignment of [1, 2, 3], adding 3, is cancelled while 1 and 3 are
+    in sync and two must be, it answers these replicas, in-sync and eligible ones."""
+    both = Both(broker(1, fenced=False), topic(), partition(replicas=[1, 2, 3], isr=[1, 3], addingReplicas=[3]))
+    assert both.replay(change(isr=[1], replicas=[1, 2], addingReplicas=[], eligibleLeaderReplicas=[3])) is None
     assert both.broken == []
 
 

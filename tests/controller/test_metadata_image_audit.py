@@ -177,6 +177,41 @@ EPOCH_1 = image_at(LATE).brokers[1].epoch
 EPOCH_2 = LEADS.brokers[2].epoch
 FENCED = made("BrokerRegistrationChangeRecord", 0, brokerId=2, brokerEpoch=EPOCH_2, fenced=1)
 
+HOMES_2 = image_at(LATE).brokers[2].directories
+"""The directories of broker 2."""
+CALM = NO_OPS[-4:]
+"""The last records that say nothing, LATE among them."""
+
+
+def endpoint(name: str, protocol: int) -> dict[str, Any]:
+    return {"name": name, "host": "h", "port": 1, "securityProtocol": protocol}
+
+
+def registered(id: int, **of: Any) -> bytes:
+    """A broker, or a controller, behind everything."""
+    if id < 3000:
+        return broker(id, LATE, **of)
+    return made("RegisterControllerRecord", controllerId=id, **of)
+
+
+def acl(id: str, host: str = "h") -> bytes:
+    return made("AccessControlEntryRecord", id=id, resourceName="r", host=host)
+
+
+def no_acl(id: str) -> bytes:
+    return made("RemoveAccessControlEntryRecord", id=id)
+
+
+def calmly(*records: bytes) -> Edit:
+    """These are the last records."""
+
+    def edit(batches: list[LogBatch]) -> None:
+        for offset, record in zip(CALM, records, strict=True):
+            put(batches, offset, record)
+
+    return edit
+
+
 REMOVED = next(r.fields["id"] for _, r in replayable(real()["node-1"]) if r.name == "RemoveAccessControlEntryRecord")
 
 DAMAGE: dict[str, tuple[Edit, str, int]] = {
@@ -222,6 +257,29 @@ DAMAGE: dict[str, tuple[Edit, str, int]] = {
         ),
         "IMG-26", BUSY,
     ),
+    "a broker that is in sync twice": (
+        cut(changed(0, CLICKS, isr=[*CLICKS_0.isr, CLICKS_0.isr[0]])), "IMG-30", BUSY,
+    ),
+    "a broker that is eligible twice": (cut(changed(0, CLICKS, eligibleLeaderReplicas=[9, 9])), "IMG-30", BUSY),
+    "a broker that was known last twice": (cut(changed(0, CLICKS, lastKnownElr=[9, 9])), "IMG-30", BUSY),
+    "a stranger that is added": (cut(changed(0, CLICKS, addingReplicas=[9])), "IMG-31", BUSY),
+    "a stranger that is removed": (
+        cut(changed(0, CLICKS, removingReplicas=[CLICKS_0.replicas[0], 9])), "IMG-31", BUSY,
+    ),
+    "a broker with another one's directory": (in_place(registered(9, logDirs=[GONE, HOMES_2[0]])), "IMG-27", LATE),
+    "a change to another broker's directory": (
+        in_place(made("BrokerRegistrationChangeRecord", brokerId=1, brokerEpoch=EPOCH_1, logDirs=HOMES_2[:1])),
+        "IMG-27", LATE,
+    ),
+    "a broker with a directory twice": (in_place(registered(9, logDirs=[GONE, GONE])), "IMG-27", LATE),
+    "a protocol that there is not": (in_place(registered(9, endPoints=[endpoint("x", 4)])), "IMG-28", LATE),
+    "an endpoint without a name": (in_place(registered(9, endPoints=[endpoint("", 0)])), "IMG-28", LATE),
+    "a controller's protocol that there is not": (
+        in_place(registered(3009, endPoints=[endpoint("x", -1)])), "IMG-28", LATE,
+    ),
+    "two ACLs that say the same, and both are removed": (
+        calmly(acl(GONE), acl(CLICKS), no_acl(GONE), no_acl(CLICKS)), "IMG-29", LATE,
+    ),
     "directories that are fewer than replicas": (in_place(changed(0, CLICKS, directories=[GONE])), "IMG-3", LATE),
     "a state that no leader has": (in_place(changed(0, CLICKS, leaderRecoveryState=7)), "IMG-3", LATE),
     "a leader's change that is not there": (replaced(FIRST_OF_4, NO_OP), "IMG-25", FIRST_OF_4),
@@ -250,6 +308,7 @@ def test_the_list_has_more_than_ten_kinds() -> None:
 
 @pytest.mark.clause("MRC-19", "IMG-1", "IMG-2", "IMG-3", "IMG-6", "IMG-7", "IMG-9", "IMG-12", "IMG-13", "IMG-14")
 @pytest.mark.clause("IMG-15", "IMG-16", "IMG-17", "IMG-18", "IMG-19", "IMG-20", "IMG-26")
+@pytest.mark.clause("IMG-27", "IMG-28", "IMG-29", "IMG-30", "IMG-31")
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_is_found_at_its_record_and_nothing_beside_it(kind: str, tmp_path: Path) -> None:
     edit, clause, offset = DAMAGE[kind]
@@ -262,6 +321,86 @@ def test_damage_is_found_at_its_record_and_nothing_beside_it(kind: str, tmp_path
     first = next(b for b in parsed(data) if b.last >= offset)
     start = data.index(first.encoded())
     assert start <= at < start + len(first.encoded())
+
+
+TAKEN, LEFT_OUT = "stops; brokers take it", "stops; a broker logs an error, and leaves the record out"
+GOES_ON, LATER = "every replay takes it as it is", "a controller stops at the next record that changes or ends"
+
+
+@pytest.mark.clause("IMG-1", "IMG-2", "IMG-3", "IMG-6", "IMG-7", "IMG-8", "IMG-9", "IMG-12", "IMG-13", "IMG-18")
+@pytest.mark.clause("IMG-27", "IMG-28", "IMG-29")
+@pytest.mark.parametrize(
+    ("records", "clause", "then"),
+    [
+        ([made("TopicRecord", name="clicks", topicId=GONE)], "IMG-1", TAKEN),
+        ([made("TopicRecord", name="other", topicId=CLICKS)], "IMG-1", GOES_ON),
+        ([partition(0, GONE)], "IMG-2", LEFT_OUT),
+        ([changed(99, CLICKS)], "IMG-2", LEFT_OUT),
+        ([made("RemoveTopicRecord", topicId=GONE)], "IMG-2", LEFT_OUT),
+        ([made("ClearElrRecord", topicName="other")], "IMG-2", LEFT_OUT),
+        ([changed(0, CLICKS, directories=[GONE])], "IMG-3", LEFT_OUT),
+        ([changed(0, CLICKS, leaderRecoveryState=7)], "IMG-3", LEFT_OUT),
+        ([broker(1, EPOCH_1 - 1)], "IMG-6", GOES_ON),
+        ([broker(9, 945)], "IMG-6", GOES_ON),
+        ([made("FenceBrokerRecord", id=9, epoch=5)], "IMG-7", LEFT_OUT),
+        ([made("UnfenceBrokerRecord", id=1, epoch=5)], "IMG-7", LEFT_OUT),
+        ([made("BrokerRegistrationChangeRecord", brokerId=1, brokerEpoch=5)], "IMG-7", LEFT_OUT),
+        ([made("UnregisterBrokerRecord", brokerId=9, brokerEpoch=5)], "IMG-7", TAKEN),
+        ([level(32)], "IMG-8", LEFT_OUT),
+        ([made("FeatureLevelRecord", name="new", featureLevel=1)], "IMG-8", TAKEN),
+        ([made("FeatureLevelRecord", name="group.version", featureLevel=99)], "IMG-8", TAKEN),
+        ([next_id(1)], "IMG-9", TAKEN),
+        ([no_acl(GONE)], "IMG-12", LEFT_OUT),
+        ([made("RemoveUserScramCredentialRecord", name="nobody", mechanism=1)], "IMG-12", TAKEN),
+        ([made("EndTransactionRecord")], "IMG-13", LEFT_OUT),
+        ([partition(0, CLICKS, leaderEpoch=0, partitionEpoch=0)], "IMG-18", GOES_ON),
+        ([registered(9, logDirs=HOMES_2)], "IMG-27", TAKEN),
+        ([registered(9, logDirs=[GONE, GONE])], "IMG-27", LATER),
+        ([registered(9, endPoints=[endpoint("x", 4)])], "IMG-28", "brokers take it, and can write no snapshot"),
+        ([registered(9, endPoints=[endpoint("", 0)])], "IMG-28", LEFT_OUT),
+        ([registered(9, endPoints=[endpoint("x", 4), endpoint("", 0)])], "IMG-28", LEFT_OUT),
+        ([registered(3009, endPoints=[endpoint("x", 4)])], "IMG-28", LEFT_OUT),
+        ([registered(3009, endPoints=[endpoint("", 4)])], "IMG-28", LEFT_OUT),
+        ([acl(GONE), acl(CLICKS), no_acl(GONE), no_acl(CLICKS)], "IMG-29", TAKEN),
+    ],
+)
+def test_it_is_said_who_stops_at_a_record(records: list[bytes], clause: str, then: str, tmp_path: Path) -> None:
+    """As the managers of Kafka 4.3.0's controller and its MetadataDelta answered, asked with such records. A broker's
+    replay leaves out what it cannot take (MetadataBatchLoader); in a process that is a controller that is fatal."""
+    edit = calmly(*records) if len(records) > 1 else in_place(records[0])
+    (finding,) = [f for f in found(tmp_path, edited(edit)) if f.severity or f.clause == "IMG-8"]
+    assert (finding.clause, then in finding.recovery) == (clause, True), finding.recovery
+
+
+@pytest.mark.clause("IMG-7", "IMG-27", "IMG-28")
+@pytest.mark.parametrize("of", [{"logDirs": HOMES_2[:1]}, {"endPoints": [endpoint("x", 4)]}])
+def test_of_a_broker_that_could_not_be_registered_no_more_is_told(of: dict[str, Any], tmp_path: Path) -> None:
+    later = (made("UnfenceBrokerRecord", id=0, epoch=LATE), made("FenceBrokerRecord", id=0, epoch=LATE))
+    (finding,) = found(tmp_path, edited(calmly(broker(0, CALM[0], **of), *later, NO_OP)))
+    assert finding.offset == CALM[0]
+
+
+@pytest.mark.clause("IMG-6", "IMG-7", "IMG-21")
+def test_a_snapshot_has_a_broker_s_directories_sorted(tmp_path: Path) -> None:
+    """BrokerRegistration, Kafka 4.3.0: two numbers with a sign. A log has them as the broker named them."""
+    few, many, negative = "AAAAAAAAAAEAAAAAAAAAAQ", "AAAAAAAAAAIAAAAAAAAAAg", "__________sAAAAAAAAAAQ"
+    said = made("BrokerRegistrationChangeRecord", brokerId=2, brokerEpoch=2, logDirs=[GONE, negative])
+    log = batches_of(level(30), broker(1, 1, logDirs=[many, few]), broker(2, 2, logDirs=[negative]), said, NO_OP)
+    kept = level(30), broker(1, 1, logDirs=[few, many]), broker(2, 2, logDirs=[negative, GONE])
+    name = f"{4:020}-{1:010}.checkpoint"
+    assert found(tmp_path / "a", {LOG: written(log), name: written(snapshot_of(*kept))}) == []
+    other = level(30), broker(1, 1, logDirs=[few]), *kept[2:]
+    (finding,) = found(tmp_path / "b", {LOG: written(log), name: written(snapshot_of(*other))})
+    assert (finding.clause, finding.offset) == ("IMG-21", 2)
+
+
+@pytest.mark.clause("IMG-21")
+def test_the_order_of_cordoned_directories_counts(tmp_path: Path) -> None:
+    """BrokerRegistration, Kafka 4.3.0: those it leaves as they are."""
+    log = batches_of(level(30), broker(1, 1, cordonedLogDirs=[GONE, CLICKS]), NO_OP)
+    snapshot = written(snapshot_of(level(30), broker(1, 1, cordonedLogDirs=[CLICKS, GONE])))
+    (finding,) = found(tmp_path, {LOG: written(log), f"{2:020}-{1:010}.checkpoint": snapshot})
+    assert (finding.clause, finding.offset) == ("IMG-21", 2)
 
 
 def test_a_real_log_is_sound_and_its_snapshots_are_compared(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from kafkaspec.contract.machine import Outside, Refused
 from kafkaspec.spec.common.metadata_schemas import DATA
-from kafkaspec.spec.controller.metadata_image import Contents, Image, config_key, machine, quota_key
+from kafkaspec.spec.controller.metadata_image import Contents, Image, acl_said, config_key, machine, quota_key
 from kafkaspec.spec.controller.records import MetadataRecord
 
 
@@ -46,8 +46,9 @@ Line = dict[str, Any]
 Place = tuple[str | int, ...]
 
 
-def contents(state: Line, ids: Mapping[str, str]) -> Contents:
-    """What the managers show, as the image has it; `ids`: those of the ACLs, by their texts."""
+def contents(state: Line, written: Mapping[str, Line]) -> Contents:
+    """What the managers show, as the image has it; `written`: the records of the ACLs, by their texts."""
+    acls = {r["id"]: acl_said(r) for text in state["acls"] if (r := written.get(text, {"id": text}))}
     configs = {
         config_key(RESOURCES[resource.partition(":")[0]], resource.partition(":")[2], name): value
         for resource, of in state["configs"].items()
@@ -66,7 +67,8 @@ def contents(state: Line, ids: Mapping[str, str]) -> Contents:
         next_producer_id=state["nextProducerId"] or None,
         configs=dict(sorted(configs.items())),
         quotas=dict(sorted(quotas.items())),
-        acls=tuple(sorted(ids.get(text, text) for text in state["acls"])),
+        acls=dict(sorted(acls.items())),
+        removable=tuple(sorted(acls.values())),
         scram=tuple(sorted(f"{user}/{MECHANISMS.get(mechanism, mechanism)}" for user, mechanism in scram)),
     )
 
@@ -160,10 +162,10 @@ UNPARSED = {
 }
 
 
-def is_answered(line: Line, before: Contents, ids: Mapping[str, str]) -> bool:
+def is_answered(line: Line, before: Contents, written: Mapping[str, Line]) -> bool:
     """Whether quotas, ACLs and credentials answer what they must, and write records where they must."""
     args, result = line["args"], line.get("result")
-    there = sorted(text for text, id in ids.items() if id in before.acls)
+    there = sorted(text for text, r in written.items() if r["id"] in before.acls)
     answer: Any
     match line["op"]:
         case "alterClientQuotas":
@@ -232,11 +234,11 @@ class Judge:
         self.image = image
         self.kept: dict[int, Image] = {-1: image}
         self.offset = 101
-        self.ids: dict[str, str] = {}
+        self.written: dict[str, Line] = {}
 
     def copy(self) -> Judge:
         other = Judge.__new__(Judge)
-        other.__dict__.update(image=self.image, kept=dict(self.kept), offset=self.offset, ids=dict(self.ids))
+        other.__dict__.update(image=self.image, kept=dict(self.kept), offset=self.offset, written=dict(self.written))
         return other
 
     def takes(self, line: Line) -> bool:
@@ -249,7 +251,7 @@ class Judge:
             self.kept = {e: i for e, i in self.kept.items() if e <= line["args"]["epoch"]}
         elif records and line["result"]["firstOffset"] != self.offset:
             return False
-        if not is_answered(line, self.image.contents, self.ids):
+        if not is_answered(line, self.image.contents, self.written):
             return False
         for record in records:
             image = replayed(self.image, record, self.offset)
@@ -258,8 +260,8 @@ class Judge:
             self.image = image
             self.offset += 1
             if line["op"] == "createAcls":
-                self.ids[line["args"]["binding"]] = record["data"]["id"]
-        shown = contents(line["state"], self.ids)
+                self.written[line["args"]["binding"]] = record["data"]
+        shown = contents(line["state"], self.written)
         return shown == self.image.contents and line["state"]["snapshotEpochs"] == sorted(self.kept)
 
 

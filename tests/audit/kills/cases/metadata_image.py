@@ -231,6 +231,24 @@ def fenced(id: int, epoch: int, how: int = 1) -> bytes:
     return made("BrokerRegistrationChangeRecord", 0, brokerId=id, brokerEpoch=epoch, fenced=how)
 
 
+def homes(id: int, epoch: int, *directories: str) -> bytes:
+    """A broker has these directories."""
+    return made("BrokerRegistrationChangeRecord", 3, brokerId=id, brokerEpoch=epoch, logDirs=[*directories])
+
+
+def ending(protocol: int, name: str = "x") -> dict[str, Any]:
+    """An endpoint."""
+    return {"name": name, "host": "h", "port": 1, "securityProtocol": protocol}
+
+
+def acl(id: str, host: str = "h") -> bytes:
+    return made("AccessControlEntryRecord", id=id, host=host)
+
+
+def no_acl(id: str) -> bytes:
+    return made("RemoveAccessControlEntryRecord", id=id)
+
+
 def quorum_state(version: int, old: bytes, new: bytes) -> Callable[[], Case]:
     text = QUORUM % (1, version)
     assert old in text
@@ -278,6 +296,36 @@ CASES: dict[str, Callable[[], Case]] = {
     "a broker's epoch that is yet to come": then(broker(3, 6)),
     "an ACL that is not there": then(made("RemoveAccessControlEntryRecord", id=GONE)),
     "directories": then(changed(directories=[GONE])),
+    # ---- who stops at a record
+    "a topic's id twice": then(topic("u")),
+    "an unknown broker unregisters, and another": then(
+        *(made("UnregisterBrokerRecord", brokerId=n, brokerEpoch=1) for n in (8, 8, 9))
+    ),
+    "a credential that is not there": then(made("RemoveUserScramCredentialRecord", name="u", mechanism=1)),
+    "a directory of another broker": then(broker(3, 5, logDirs=[GONE]), broker(4, 6, logDirs=[OTHER, GONE])),
+    "a directory of another broker, and the change of who has it not": then(
+        broker(0, 5, logDirs=[GONE]), broker(4, 6, logDirs=[GONE]), fenced(4, 6), fenced(4, 6, -1), fenced(5, 6)
+    ),
+    "a change to a directory of another broker": then(
+        broker(0, 5, logDirs=[GONE]), homes(1, 1, OTHER), homes(1, 1, OTHER, GONE)
+    ),
+    "a change to a directory of another broker, and a change with another epoch": then(
+        broker(0, 5, logDirs=[GONE]), homes(1, 1, GONE), fenced(1, 9)
+    ),
+    "a directory twice": then(broker(3, 5, logDirs=[GONE, GONE])),
+    "a change to a directory twice": then(homes(1, 1, GONE, GONE), NO_OP),
+    "a broker's own directories again": then(homes(1, 1, GONE), homes(1, 1, GONE, OTHER), broker(1, 7, logDirs=[GONE])),
+    "a security protocol": then(broker(3, 5, endPoints=[ending(4)])),
+    "a security protocol behind another": then(broker(3, 5, endPoints=[ending(3), ending(-1, "y")])),
+    "an endpoint without a name": then(broker(3, 5, endPoints=[ending(0, "")])),
+    "an endpoint without a name, and a security protocol": then(
+        broker(3, 5, endPoints=[ending(9), ending(0, "")]), broker(4, 6, endPoints=[ending(0), ending(9, "y")])
+    ),
+    "a controller's security protocol": then(made("RegisterControllerRecord", endPoints=[ending(9)])),
+    "a controller's endpoint without a name": then(made("RegisterControllerRecord", endPoints=[ending(3, "")])),
+    "two ACLs that say the same": then(acl(GONE), acl(OTHER), no_acl(GONE), NO_OP),
+    "two ACLs that say the same, removed": then(acl(GONE), acl(OTHER), no_acl(GONE), no_acl(OTHER)),
+    "two ACLs of two kinds, removed": then(acl(GONE), acl(OTHER, "o"), no_acl(GONE), no_acl(OTHER)),
     "a newer metadata.version": then(
         level(32), changed(0, GONE), changed(9), snapshots={(7, 1): snapshot_of(changed(0, GONE))}
     ),
@@ -378,6 +426,14 @@ CASES: dict[str, Callable[[], Case]] = {
     "a leader that is not in sync, by a partition's record": then(partition(1, isr=[2])),
     "in sync and eligible": then(changed(eligibleLeaderReplicas=[2, 9])),
     "replicas that are named twice": then(changed(replicas=[1, 2, 2, 9, 9])),
+    "in sync twice": then(changed(isr=[1, 2, 2, 1])),
+    "in sync twice, and eligible twice": then(changed(isr=[1, 1], eligibleLeaderReplicas=[2, 2])),
+    "eligible twice": then(changed(eligibleLeaderReplicas=[9, 9, 8])),
+    "last known twice": then(changed(lastKnownElr=[2, 1, 2])),
+    "strangers that are added": then(changed(addingReplicas=[2, 9])),
+    "strangers that are removed": then(changed(removingReplicas=[2, 9, 8])),
+    "strangers that are added and removed": then(changed(addingReplicas=[9], removingReplicas=[8])),
+    "a reassignment": then(changed(replicas=[1, 2, 9], addingReplicas=[9], removingReplicas=[2])),
     "in sync, and no replica, at 25": lambda: log(
         level(25), broker(1, 1, 3), topic(), partition(isr=[1, 9])
     ),
@@ -396,6 +452,16 @@ CASES: dict[str, Callable[[], Case]] = {
     "a snapshot": snapshot(*BASE),
     "a snapshot with another broker": snapshot(LEVEL, ONE, broker(2, 2, rack="r"), topic(), partition()),
     "a snapshot with another feature": snapshot(level(29), *BASE[1:]),
+    "a snapshot with directories in their order": lambda: log(
+        LEVEL, broker(1, 1, logDirs=[OTHER, GONE]),
+        snapshots={(2, 1): snapshot_of(LEVEL, broker(1, 1, logDirs=[GONE, OTHER]))},
+    ),
+    "a snapshot with other directories": lambda: log(
+        LEVEL, broker(1, 1, logDirs=[OTHER, GONE]), snapshots={(2, 1): snapshot_of(LEVEL, broker(1, 1, logDirs=[GONE]))}
+    ),
+    "a snapshot of two brokers with a directory": snapshot(
+        LEVEL, broker(1, 1, logDirs=[GONE]), broker(2, 2, logDirs=[GONE]), *BASE[3:]
+    ),
     "a snapshot with a partition of an unknown topic": snapshot(*BASE, partition(0, GONE)),
     "a snapshot that lacks a partition, and has another topic more": snapshot(*BASE[:4], topic("u", OTHER)),
     "a snapshot that lacks a broker, and has another partition": snapshot(LEVEL, ONE, topic(), partition(), CONFIG),
