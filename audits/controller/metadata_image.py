@@ -182,10 +182,10 @@ class VoterState(NamedTuple):
 
 @dataclass
 class QuorumImage:
-    """What the control records come to: the level of kraft.version, and the voters; None where no record said it."""
+    """What the control records come to: the level of kraft.version, None where no record said it, and the voters."""
 
     level: int | None = None
-    voters: Mapping[int, VoterState] | None = None
+    voters: Mapping[int, VoterState] = field(default_factory=dict)
     by_configuration: bool = True
     """whether the voters are those that the node itself was formatted with: another one may have been with others"""
 
@@ -193,10 +193,10 @@ class QuorumImage:
         """What another one has otherwise. No record is level 0."""
         if (self.level or 0) != (other.level or 0):
             yield ImageDifference(KRAFT_VERSION, "level", self.level or 0, other.level or 0)
-        ours, theirs = self.voters or {}, other.voters or {}
-        for id in sorted(ours.keys() | theirs.keys()):
-            if ours.get(id) != theirs.get(id):
-                yield ImageDifference("voter", id, ours.get(id), theirs.get(id))
+        for id in sorted(self.voters.keys() | other.voters.keys()):
+            ours, theirs = self.voters.get(id), other.voters.get(id)
+            if ours != theirs:
+                yield ImageDifference("voter", id, ours, theirs)
 
 
 def voters_of(fields: Mapping[str, Any]) -> dict[int, VoterState]:
@@ -287,7 +287,7 @@ class RecordReader:
                 twice = sorted({id for id in ids if ids.count(id) > 1})
                 there = f"voter {twice[0]} twice" if twice else "no voter"
                 yield self._wrong_quorum(file, batch, r, control, there, "each voter once, and one at least")
-            elif before.voters is not None and not before.by_configuration:
+            elif not before.by_configuration:
                 old = {(id, v.directory) for id, v in before.voters.items()}
                 new = {(id, v.directory) for id, v in now.items()}
                 if len({id for id, _ in old ^ new}) > 1:
@@ -518,7 +518,7 @@ def _take_of_snapshot(
         if control.type == KRAFT_RECORD:
             out.places[KRAFT_VERSION, "level"] = out.end
         elif control.type == VOTERS_RECORD:
-            out.places |= {("voter", id): out.end for id in reader.quorum.voters or ()}
+            out.places |= {("voter", id): out.end for id in reader.quorum.voters}
         return control.type
     read = reader.data(file, batch, r)
     if isinstance(read, Finding):
@@ -892,7 +892,7 @@ class MetadataImageCheck(LogCheck):
             yield from loaded.findings
             if self.begun is not None:
                 yield self._never(f"and {s.file.path.name} ends within")
-            if offset > 0 and 0 <= epoch != s.epoch and self.next is not None:
+            if 0 <= epoch != s.epoch and self.next is not None:
                 self.other.append((s, epoch))
                 continue
             if loaded.image is None:
@@ -980,13 +980,18 @@ class MetadataImageCheck(LogCheck):
         if self._uncovered:
             yield Absent("snapshots", OF_A_STATE)
 
+    def _is_further(self, s: SnapshotFile) -> bool:
+        """Whether a node that starts has it in the place of the log."""
+        assert self.next is not None
+        return (s.epoch, s.end_offset) > (self.epoch, self.next)
+
     @states("IMG-34")
     def _of_another_log(self) -> Iterator[Finding]:
         """Snapshots that are not of this log. One that is further than the log takes its place."""
         if self.next is None or self.epoch < 0:
             return
         latest = max(self.snapshots, key=lambda s: (s.epoch, s.end_offset), default=None)
-        if latest is not None and (latest.epoch, latest.end_offset) > (self.epoch, self.next):
+        if latest is not None and self._is_further(latest):
             there = (
                 f"it ends at {latest.end_offset} in epoch {latest.epoch}, and the log at {self.next} in {self.epoch}"
             )
@@ -996,7 +1001,7 @@ class MetadataImageCheck(LogCheck):
             )  # fmt: skip
         beyond = [(s, self.epoch) for s in self.snapshots if s.end_offset > self.next]
         for s, epoch in (*self.other, *beyond):
-            if (s.epoch, s.end_offset) <= (self.epoch, self.next):
+            if not self._is_further(s):
                 before = "the record before" if s.end_offset <= self.next else "the last record"
                 there = f"a snapshot of epoch {s.epoch} that ends at {s.end_offset}, where {before} has {epoch}"
                 yield self.log.finding(

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 from kafkaspec.contract.machine import Json, Refused
 from kafkaspec.impl.common.disk import Disk
+from kafkaspec.impl.common.ids import id_bytes
 from kafkaspec.impl.management import meta_properties as impl
 from kafkaspec.impl.management import meta_properties_driver
 from kafkaspec.mutants.mutant import Mutant, of_impl, with_fault
@@ -177,12 +178,12 @@ def _one_empty(disk: Disk, directories: list[str]) -> impl.Ensemble:
 
 
 def _up_to_100(directory_id: str) -> bool:
-    id = impl._uuid(directory_id)
+    id = id_bytes(directory_id)
     return id is not None and not any(id[:8]) and int.from_bytes(id[8:], "big", signed=True) <= impl.RESERVED_IDS
 
 
 def _without_a_sign(directory_id: str) -> bool:
-    id = impl._uuid(directory_id)
+    id = id_bytes(directory_id)
     return id is not None and not any(id[:8]) and int.from_bytes(id[8:], "big") < impl.RESERVED_IDS
 
 

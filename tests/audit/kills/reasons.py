@@ -35,7 +35,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "MetadataImageCheck._batch:2:one more": SPEED,
         "MetadataImageCheck._batch:2:true": SPEED,
         "MetadataImageCheck._batch:3:true": SPEED,
-        "MetadataImageCheck._batch:12:true": SPEED,
+        "MetadataImageCheck._batch:13:true": SPEED,
     },
     "management/meta_properties": {
         "MetaPropertiesCheck:3:clause": "the check of all directories names it too",

@@ -255,6 +255,74 @@ def quorum_state(version: int, old: bytes, new: bytes) -> Callable[[], Case]:
     return lambda: log(*BASE, more={"quorum-state": text.replace(old, new)})
 
 
+ENDPOINT = {"name": "c", "host": "h", "port": 1}
+
+
+def named(voter: int, directory: str = "A" * 22) -> dict[str, Any]:
+    return {"voterId": voter, "voterDirectoryId": directory}
+
+
+def voters_record(
+    base: int,
+    *voters: int,
+    directory: str = "A" * 22,
+    of: Sequence[int] | None = None,
+    endpoints: Sequence[Any] = (),
+    most: int = 0,
+) -> LogBatch:
+    """`of`: those with that directory; without it all."""
+    said = [
+        named(v, directory if of is None or v in of else "A" * 22)
+        | {"endpoints": [*endpoints], "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": most}}
+        for v in voters
+    ]
+    return control(base, "VotersRecord", voters=said)
+
+
+def voting(*sets: Sequence[int], base: int = 5) -> list[LogBatch]:
+    return [voters_record(base + n, *voters) for n, voters in enumerate(sets)]
+
+
+def voters_behind(first: Callable[[LogBatch], bytes]) -> Callable[[], Case]:
+    """Voters, a batch that is damaged or not, and others."""
+    behind = [*voting((1, 2, 3)), *batches_of(NO_OP, base=6), *voting((4,), (5,), base=7)]
+    data = [first(x) if x.base == 6 else x.encoded() for x in (*batches_of(*BASE), *behind)]
+    return lambda: one(seg(0, *data), name=NAME)
+
+
+def snapshot_with(voters: Sequence[int] | None, level: int | None = None, *records: bytes) -> list[LogBatch]:
+    """A snapshot, of epoch 0 if it has no records, with control records behind its header."""
+    said = [] if level is None else [control(0, "KRaftVersionRecord", kRaftVersion=level)]
+    said += [] if voters is None else [voters_record(0, *voters)]
+    header, *rest = snapshot_of(*records)
+    base = 0
+    for x in (batches := [header, *said, *rest]):
+        x.base, x.epoch, base = base, int(bool(records)), base + len(x.records)
+    return batches
+
+
+def state_of(leader: int, epoch: int) -> bytes:
+    return STATE.replace(b'"leaderId":1,"leaderEpoch":1', b'"leaderId":%d,"leaderEpoch":%d' % (leader, epoch))
+
+
+STATE = QUORUM % (1, 1)
+
+
+def versioned(version: bytes) -> bytes:
+    return STATE.replace(b'"data_version":1', b'"data_version":' + version)
+
+
+def long_number(digits: int) -> bytes:
+    return STATE[:-1] + b',"x":' + b"9" * digits + b"}"
+
+
+def with_gap_at_end() -> Case:
+    """The log is not known to its end, and snapshots of another epoch are beside it."""
+    batches = [*batches_of(*BASE), *batches_of(NO_OP, base=7)]
+    kept = {(5, 0): snapshot_of(*BASE, epoch=0), (7, 0): snapshot_of(*BASE, epoch=0), (9, 2): snapshot_of(epoch=2)}
+    return one(seg(0, *(x.encoded() for x in batches)), name=NAME, files=files(kept, {}))
+
+
 def misnamed(name: str) -> Callable[[], Case]:
     """An empty snapshot of epoch 1 with that name."""
     return lambda: log(*BASE, more={name: written(snapshot_of())})
@@ -612,6 +680,167 @@ CASES: dict[str, Callable[[], Case]] = {
     **{
         f"kraft.version {n}": then(control(5, "KRaftVersionRecord", kRaftVersion=n), NO_OP) for n in (-1, 0, 1, 2)
     },
+    # ---- voters and leaders
+    **{
+        f"voters {' then '.join(map(str, sets))}": then(*voting(*sets))
+        for sets in (
+            ((1, 2, 3),), ((1, 2, 3), (1, 2)), ((1, 2, 3), (1, 2, 3, 4)), ((1, 2, 3), (3,)), ((1, 2, 3), (1, 2, 4)),
+            ((1, 2), (2, 1)), ((1, 2, 3), ()), ((),), ((1, 1, 2),), ((1, 2), (2, 2, 1)), ((1, 2), (3,), (3, 4)),
+            ((1, 2, 3), (), (1, 2)),
+        )
+    },
+    "voters with other directories": then(*voting((1, 2)), voters_record(6, 1, 2, directory=GONE)),
+    "voters, one with another directory": then(
+        *voting((1, 2)), voters_record(6, 1, 2, directory=GONE, of=(1,)), voters_record(7, 1, 2, directory=GONE)
+    ),
+    "voters with other endpoints": then(*voting((1, 2)), voters_record(6, 1, 2, endpoints=[ENDPOINT])),
+    "voters behind damage": voters_behind(damaged),
+    "voters without damage": voters_behind(LogBatch.encoded),
+    "voters behind a gap": then(*voting((1, 2, 3)), voters_record(9, 4), voters_record(10, 5)),
+    **{
+        f"kraft.version {' then '.join(map(str, of))}": then(
+            *(control(5 + n, "KRaftVersionRecord", kRaftVersion=level) for n, level in enumerate(of)), NO_OP
+        )
+        for of in ((0, 1), (1, 0), (1, 1), (0, 0), (1, 0, 1))
+    },
+    **{
+        f"leaders {', '.join(map(str, of))}": then(
+            *(control(5 + n, "LeaderChangeMessage", e, leaderId=leader) for n, (e, leader) in enumerate(of))
+        )
+        for of in (((2, 1),), ((2, 1), (2, 1)), ((2, 1), (2, 2)), ((2, 1), (3, 2)), ((2, 0), (2, 1), (2, 2)))
+    },
+    **{
+        f"leader {leader}, by voters {sets} and those of the change {own}": then(
+            *voting(*sets),
+            control(5 + len(sets), "LeaderChangeMessage", 2, leaderId=leader, voters=[named(v) for v in own]),
+        )
+        for leader, sets, own in (
+            (1, (), (1, 2)), (3, (), (1, 2)), (3, (), ()), (1, ((1, 2),), ()), (3, ((1, 2),), ()), (3, ((1, 2),), (3,)),
+            (1, ((1, 2),), (3,)), (0, ((1, 2),), ()), (1, ((),), (2,)),
+        )
+    },
+    **{
+        f"leader {leader}, of node with voters {own}": lambda leader=leader, own=own: log(
+            control(0, "LeaderChangeMessage", 1, leaderId=leader, voters=[named(1), named(2)]), *BASE[:1],
+            snapshots={(0, 0): snapshot_with(own)},
+        )
+        for leader, own in ((1, (1, 2)), (1, (3,)), (3, (3,)))
+    },
+    "voters behind those of the node": lambda: log(
+        *BASE[:1], voters_record(1, 5, 6, 7), snapshots={(0, 0): snapshot_with((1, 2, 3))}
+    ),
+    **{
+        f"a snapshot with voters {own} and kraft.version {level}, where there are {sets} and {levels}": then(
+            *(control(5 + n, "KRaftVersionRecord", kRaftVersion=x) for n, x in enumerate(levels)),
+            *voting(*sets, base=5 + len(levels)), NO_OP,
+            snapshots={(5 + len(levels) + len(sets), 1): snapshot_with(own, level, *BASE)},
+        )
+        for own, level, sets, levels in (
+            ((1, 2), 1, ((1, 2),), (1,)), ((2, 1), 1, ((1, 2),), (1,)), ((1,), 1, ((1, 2),), (1,)),
+            ((1, 2, 3), 1, ((1, 2),), (1,)), (None, 1, ((1, 2),), (1,)), ((1, 2), None, ((1, 2),), (1,)),
+            (None, None, ((1, 2),), (1,)), (None, None, (), (0,)), (None, 0, (), ()), (None, 1, (), ()),
+            ((1, 2), None, (), ()), ((3, 4), 1, ((1, 2),), (1,)),
+        )
+    },
+    "a snapshot with voters of other endpoints": then(
+        voters_record(5, 1, endpoints=[ENDPOINT]), NO_OP, snapshots={(6, 1): snapshot_with((1,), None, *BASE)}
+    ),
+    "a snapshot with voters of other versions": then(
+        voters_record(5, 1, most=1), NO_OP, snapshots={(6, 1): snapshot_with((1,), None, *BASE)}
+    ),
+    "voters behind a snapshot that says them": lambda: log(
+        NO_OP, voters_record(6, 4), base=5, snapshots={(5, 1): snapshot_with((1, 2, 3), 1, *BASE)}
+    ),
+    "one voter less than in a snapshot": lambda: log(
+        NO_OP, voters_record(6, 1, 2), control(7, "KRaftVersionRecord", kRaftVersion=0), base=5,
+        snapshots={(5, 1): snapshot_with((1, 2, 3), 1, *BASE)},
+    ),
+    # ---- quorum-state's leader
+    **{
+        f"quorum-state names {leader} in {epoch}": lambda leader=leader, epoch=epoch: log(
+            *BASE, control(5, "LeaderChangeMessage", 2, leaderId=1), more={"quorum-state": state_of(leader, epoch)}
+        )
+        for leader, epoch in ((1, 2), (2, 2), (-1, 2), (0, 2), (2, 3))
+    },
+    **{
+        f"nodes whose quorum-state name {of}": lambda of=of: cases(*(
+            folder(
+                part(seg(0, *(x.encoded() for x in batches_of(*BASE))), name=NAME,
+                     files={"quorum-state": b"x" if said is None else state_of(*said)}),
+                name=f"n{n}", node=n + 1, properties=meta(n + 1, cluster, None),
+            )
+            for n, (said, cluster) in enumerate(of)
+        ))
+        for of in (
+            (((1, 2), CLUSTER), ((1, 2), CLUSTER)), (((1, 2), CLUSTER), ((2, 2), CLUSTER)),
+            (((1, 2), CLUSTER), ((2, 3), CLUSTER)), (((1, 2), CLUSTER), ((-1, 2), CLUSTER)),
+            (((-1, 2), CLUSTER), ((1, 2), CLUSTER)), (((1, 2), CLUSTER), ((2, 2), "another")),
+            (((0, 2), CLUSTER), ((1, 2), CLUSTER)), ((None, CLUSTER), ((1, 2), CLUSTER), ((2, 2), CLUSTER)),
+        )
+    },
+    "nodes with such a file of another name": lambda: cases(*(
+        folder(
+            part(seg(0, *(x.encoded() for x in batches_of(*BASE))), name=NAME, files={"other": state_of(n, 2)}),
+            name=f"n{n}", node=n, properties=meta(n, CLUSTER, None),
+        )
+        for n in (1, 2)
+    )),
+    "nodes with such a file in another topic": lambda: cases(*(
+        folder(part(seg(0), name="t-0", files={"quorum-state": state_of(n, 2)}), name=f"n{n}", node=n) for n in (1, 2)
+    )),
+    **{
+        f"a quorum-state with {name}": lambda text=text: log(*BASE, more={"quorum-state": text})
+        for name, text in {
+            "junk behind it": STATE + b" x", "a line behind it": STATE + b"\rx", "blanks before it": b" \t" + STATE,
+            "a line before it": b"\n" + STATE, "no text": b"\xff" + STATE, "no text behind it": STATE + b"\n\xff",
+            "NaN": STATE[:-1] + b',"x":NaN}', "brackets": b"[" * 5_000, "a long number": long_number(1_000),
+            "a longer number": long_number(1_001), "a number": b"7", "a version of 65537": versioned(b"65537"),
+            "a version of -65535": versioned(b"-65535"), "a version of 32769": versioned(b"32769"),
+            "a version of 1e300": versioned(b"1e300"), "a version of -1e300": versioned(b"-1e300"),
+            "a version of 1.5": versioned(b"1.5"), "a version that is none": versioned(b"null"),
+            "a text as version": versioned(b'"1"'),
+            "another long value": STATE.replace(b'"leaderId":1', b'"leaderId":"%s"' % (b"x" * 90)),
+            "a text of 60": STATE.replace(b'"leaderId":1', b'"leaderId":"%s"' % (b"x" * 58)),
+            "a text of 61": STATE.replace(b'"leaderId":1', b'"leaderId":"%s"' % (b"x" * 59)),
+            "no version, and all fields": (QUORUM % (1, 0)).replace(b',"data_version":0', b""),
+            "a voter that is a number": (QUORUM % (1, 0)).replace(b'[{"voterId":1}]', b"[1]"),
+            "an id of *": STATE.replace(b"AA", b"**", 1),
+            "a text that is none": (QUORUM % (1, 0)).replace(b'"clusterId":""', b'"clusterId":7'),
+            "an id that is a number": STATE.replace(b'"AAAAAAAAAAAAAAAAAAAAAA"', b"7"),
+        }.items()
+    },
+    # ---- whose snapshot it is
+    **{
+        f"a snapshot of {end} and {epoch}": lambda end=end, epoch=epoch: log(
+            *BASE, control(5, "LeaderChangeMessage", 3), LogBatch(6, 3, [(None, NO_OP)]),
+            LogBatch(7, 3, [(None, NO_OP)] * 2),
+            snapshots={(end, epoch): snapshot_of(*BASE, epoch=epoch)},
+        )
+        for end, epoch in (
+            (5, 1), (5, 0), (5, 2), (5, 3), (5, 4), (6, 3), (6, 1), (7, 3), (7, 1), (8, 3), (8, 1), (9, 3), (9, 1),
+            (9, 4), (10, 3), (10, 1), (10, 4), (10, 2),
+        )
+    },
+    "snapshots that are further": lambda: log(
+        *BASE, snapshots={(e, n): snapshot_of(*BASE, epoch=n) for e, n in ((9, 1), (6, 2), (5, 2), (8, 1))}
+    ),
+    "a snapshot of another log, and one of this": then(
+        changed(leader=2, isr=[1, 2]), snapshots={(5, 0): snapshot_of(topic("x"), epoch=0), (6, 1): snapshot_of(*BASE)}
+    ),
+    "a snapshot that is further than a log of nothing": lambda: cases(folder(
+        part(seg(0), name=NAME, files=files({(5, 1): snapshot_of(*BASE)}, {}))
+    )),
+    "a snapshot behind a gap": with_gap_at_end,
+    "a snapshot of epoch 1 beside a log of epoch 0": lambda: log(
+        *BASE, epoch=0, snapshots={(5, 1): snapshot_of(topic("x"))}
+    ),
+    "a snapshot in the midst of an epoch's first batch": lambda: log(
+        *BASE,
+        LogBatch(5, 3, [*control(5, "LeaderChangeMessage").records, *control(6, "KRaftVersionRecord").records], True),
+        snapshots={(6, 3): snapshot_of(*BASE, epoch=3)},
+    ),
+    "a snapshot with zeros behind": shaped(*snapshot_of(*BASE), more=bytes(64)),
+    "a snapshot that is cut in its header": shaped(*snapshot_of()[:1], cut=5),
     # ---- several nodes
     "two nodes": lambda: nodes((5, BASE, None), (5, BASE, None)),
     "two nodes whose snapshots differ": lambda: nodes((5, BASE, None), (5, BASE[:4], None)),
