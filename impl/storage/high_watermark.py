@@ -673,7 +673,7 @@ class Partition:
     # a follower
 
     def process(self, batches: Iterable[tuple[int, int]], high_watermark: int, log_start: int) -> None:
-        """The leader's records, as epochs and numbers of records, and its offsets. [HWM-32]"""
+        """The leader's records, as epochs and numbers of records, and its offsets. [HWM-32, HWM-38]"""
         for epoch, count in batches:
             if epoch > self.leader_epoch:
                 break
