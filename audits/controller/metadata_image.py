@@ -393,10 +393,15 @@ class RecordReader:
             self.newer = (
                 fields["name"] == METADATA_VERSION and fields["featureLevel"] > levels_of(METADATA_VERSION).most
             )
+            older = (
+                fields["name"] == METADATA_VERSION and 0 < fields["featureLevel"] < levels_of(METADATA_VERSION).least
+            )
+            whose = (
+                "an older Kafka: those that 4.3.0 reads begin with 7" if older else "a newer Kafka, or none of Kafka's"
+            )
             yield self.found(
                 Severity.UNCHECKED, "IMG-8", place,
-                f"{place.name}: {e}; of a newer Kafka, or none of Kafka's"
-                + ("; the file is not read on" if self.newer else ""),
+                f"{place.name}: {e}; of {whose}" + ("; the file is not read on" if self.newer else ""),
                 recovery=consequence(place.name, fields, e),
             )  # fmt: skip
             return

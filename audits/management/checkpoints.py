@@ -274,12 +274,17 @@ class PartitionMetadataCheck(LogCheck):
         return ()
 
     def absent(self) -> Iterable[Absent]:
-        if self.log.files.metadata is None:
+        if self.log.files.metadata is None and self.log.files.folder("partition.metadata") is None:
             yield Absent("partition.metadata files", ("CKP-7",), ("partition.metadata",))
 
     @states("CKP-7")
     def end(self) -> Iterable[Finding]:
         log, file = self.log, self.log.files.metadata
+        folder = log.files.folder("partition.metadata")
+        if folder is not None:
+            there = "a directory in the place of the file"
+            yield log.finding(Severity.ERROR, "CKP-7", str(folder), there, expected="a file", recovery=HALTS)
+            return
         if file is None:
             if log.topic_id is not None and log.topic != METADATA_TOPIC and not log.alone:
                 yield log.finding(

@@ -101,8 +101,14 @@ class LeaderEpochCheck(LogCheck):
         self.comparable = True
         self.wrong_file: list[Finding] = []
         self.text = b""
+        self.folder = log.files.folder("leader-epoch-checkpoint")
+        """a directory in the place of the file"""
         if self.file is not None:
             self._read(self.file)
+        elif self.folder is not None:
+            self.comparable = False
+            there = "a directory in the place of the leader epoch checkpoint"
+            self._of_file(Severity.ERROR, "LEC-17", there, "a file", LOADING_FAILS, None)
         first = log.files.segments[0].base_offset if log.files.segments else 0
         self.start = max(log.log_start or 0, first, self._snapshot_start())
         if not log.start_known and self.entries:  # the first entry begins where the log does, or before it
@@ -156,7 +162,7 @@ class LeaderEpochCheck(LogCheck):
     def _of_file(
         self, severity: Severity, clause: str, message: str, expected: str, recovery: str, line: int | None
     ) -> None:
-        where = self.file if self.file is not None else str(self.log.files.path)
+        where = self.file if self.file is not None else str(self.folder or self.log.files.path)
         self.wrong_file.append(
             self.log.finding(severity, clause, where, message, expected=expected, recovery=recovery, line=line)
         )
@@ -260,7 +266,7 @@ class LeaderEpochCheck(LogCheck):
         return found[:MOST_FINDINGS]
 
     def absent(self) -> Iterable[Absent]:
-        if self.file is None:
+        if self.file is None and self.folder is None:
             clauses = ("LEC-1", "LEC-3", "LEC-17", "LEC-20")
             yield Absent("leader epoch checkpoints", clauses, ("leader-epoch-checkpoint",))
 

@@ -22,7 +22,7 @@ from kafkaspec.impl.common.ids import id_bytes, id_text
 from kafkaspec.impl.controller import records
 from kafkaspec.impl.controller.records import Record
 from kafkaspec.impl.management import meta_properties
-from kafkaspec.impl.management.checkpoints import replace_file
+from kafkaspec.impl.management.checkpoints import parse_integer, replace_file
 from kafkaspec.impl.management.meta_properties import Ensemble, MetaProperties
 from kafkaspec.impl.storage.batch import LENGTH_AT, LOG_OVERHEAD, Batch, Encoder
 
@@ -162,14 +162,6 @@ def trimmed(text: str) -> str:
     return text.strip("".join(map(chr, range(33))))
 
 
-def number(text: str, bits: int) -> int | None:
-    """As Java reads a number of that many bits; None if it is none."""
-    if not re.fullmatch(r"[+-]?[0-9]+", text) or len(text.lstrip("+-0")) > 10:
-        return None
-    value = int(text)
-    return value if -(1 << bits - 1) <= value < 1 << bits - 1 else None
-
-
 def release_level(text: str, unstable: bool) -> int:
     """Raises ReleaseError. [BST-24]"""
     parts = split(text, ".")
@@ -189,10 +181,10 @@ def feature_level(text: str) -> tuple[str, int]:
     if "=" not in text:
         raise LevelTextError(f"{what}equals sign not found.")
     name, level = text.split("=", 1)
-    found = number(level.strip(), 16)
+    found = parse_integer(trimmed(level), 16)
     if found is None:
-        raise LevelTextError(f"{what}unable to parse {level.strip()} as a short.")
-    return name.strip(), found
+        raise LevelTextError(f"{what}unable to parse {trimmed(level)} as a short.")
+    return trimmed(name), found
 
 
 @dataclass(frozen=True, order=True)
@@ -214,7 +206,7 @@ def voter(text: str) -> Voter:
     at = text.find("@")
     if at < 1:
         raise VotersError("Invalid @ at beginning of dynamic voter string." if at == 0 else f"No @ found {VOTER}")
-    node_id = number(text[:at], 32)
+    node_id = parse_integer(text[:at], 32)
     if node_id is None:
         raise VotersError(f"Failed to parse node id {VOTER}")
     if node_id < 0:
@@ -237,7 +229,7 @@ def voter(text: str) -> Voter:
     end = rest.find(":", 1)
     if end < 0:
         raise VotersError("No colon following port could be found.")
-    port = number(rest[1:end], 32)
+    port = parse_integer(rest[1:end], 32)
     if port is None:
         raise VotersError(f"Failed to parse port {VOTER}")
     if port not in range(65536):
@@ -315,7 +307,7 @@ def credential(text: str, random_salt: Callable[[], bytes]) -> Record:
     if "name" not in parts:
         raise ScramTextError("You must supply 'name' to add-scram")
     user, salt = parts.pop("name"), _salt(parts)
-    iterations = number(parts["iterations"], 32) if "iterations" in parts else mechanism.LEAST
+    iterations = parse_integer(parts["iterations"], 32) if "iterations" in parts else mechanism.LEAST
     if iterations is None:
         raise ScramTextError(f"Failed to parse iterations count: {parts['iterations']}")
     parts.pop("iterations", None)

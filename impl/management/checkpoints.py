@@ -58,7 +58,7 @@ class CheckpointUnreadable(Exception):
 
 
 # ---- the text --------------------------------------------------------------------------------------------------------
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?(?:(?![\U00010000-\U0010ffff])\d)+")  # those that take two of Java's chars are no digits
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = re.compile(r"\s+", re.ASCII)
 

@@ -21,7 +21,8 @@ CHAPTER = "Kafka Internals, ch. 04, 'On-disk: the offset checkpoint file'"
 
 
 LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_INTEGER: Final = re.compile(r"[+-]?\d+")
+_INTEGER: Final = re.compile(r"[+-]?(?:(?![\U00010000-\U0010ffff])\d)+")
+"""Java looks at one UTF-16 unit after the other: no digit beyond the first 65,536 characters is one for it"""
 _BLANKS: Final = re.compile(r"\s+", re.ASCII)
 
 

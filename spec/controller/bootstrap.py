@@ -38,6 +38,7 @@ from kafkaspec.spec.controller.bootstrap_parts.requests import (
     Voter,
     credential,
     named_version,
+    trimmed,
     version_name,
     voters,
 )
@@ -191,11 +192,11 @@ def asked_level(text: str) -> Level | Refused:
     if not equals:
         message = f"Can't parse feature=level string {text}: equals sign not found."
         return Refused("BST-6", RUNTIME, message)
-    number = integer(level.strip(), 2**15 - 1)
+    number = integer(trimmed(level), 2**15 - 1)
     if number is None:
-        message = f"Can't parse feature=level string {text}: unable to parse {level.strip()} as a short."
+        message = f"Can't parse feature=level string {text}: unable to parse {trimmed(level)} as a short."
         return Refused("BST-6", RUNTIME, message)
-    return Level(name.strip(), number)
+    return Level(trimmed(name), number)
 
 
 @states(without=ONE_CALL)

@@ -12,6 +12,23 @@ from kafkaspec.spec.controller.features import GROUP, KRAFT, METADATA, SHARE, TR
 IDS = ("JEXY6aqzQY-32P5TStzaFg", "MvDxzVmcRsaTz33bUuRU6A", "07R5amHmR32VDA6jHkGbTA", "AAAAAAAAAAAAAAAAAAAAAQ")
 """of directories; the last one is reserved"""
 CLUSTERS = ("ERxj9gH3QdO4vS7p0LmNQw", "another cluster", "ERxj9gH3QdO4vS7p0LmNQw")
+DIGITS = ("\u0661\u0660", "\uff11", "1\u06f0", "+1", "0" * 30 + "1", "\u07c5")
+"""numbers for Java, in digits of any script,"""
+NO_DIGITS = (
+    "\U0001d7d9",
+    "1_0",
+    "1 ",
+    "+",
+    "+-1",
+    "\u00b2",
+    "\u2167",
+    "\u22121",
+    "\u0661" * 11,
+    "2147483648",
+    "-1",
+    "1\u00a0",
+)
+"""and what is none, or none that a controller or a port may have"""
 A, B, C, RESERVED = (f"{n}@localhost:909{n}:{id}" for n, id in enumerate(IDS))
 VOTERS = (
     A,
@@ -24,6 +41,7 @@ VOTERS = (
     RESERVED,
     f"1@[::1]:0:{IDS[0]}",
     f"0@127.0.0.1:65535:{IDS[0]}==,2@localhost:1:{IDS[0]}",
+    *(f"{n}@localhost:{n}:{IDS[0]}" for n in DIGITS),
 )
 NO_VOTERS = (
     "",
@@ -50,6 +68,8 @@ NO_VOTERS = (
     "1@localhost:9092:",
     f"1@localhost::{IDS[0]}",
     f"+1@localhost:9:{IDS[0]}x",
+    *(f"{n}@localhost:9:{IDS[0]}" for n in NO_DIGITS),
+    *(f"1@localhost:{n}:{IDS[0]}" for n in NO_DIGITS),
 )
 SALT = "salt=MWx2NHBkbnc0ZndxN25vdGN4bTB5Y2k4NA=="
 SCRAM = (
@@ -111,6 +131,10 @@ LEVELS: Sequence[Sequence[str]] = (
     [f"{KRAFT}=2"],
     [f"{KRAFT}=-1"],
     [f"{METADATA}=23"],
+    [f"{METADATA}=\u0662\u0663"],
+    [f"{METADATA} =\x00+23 "],
+    [f"{METADATA}=\u00a023"],
+    [f"{METADATA}=\U0001d7d9"],
     [f"{METADATA}=22"],
     [f"{METADATA}=31"],
     [f"{METADATA}=31"],
@@ -170,7 +194,7 @@ machine.candidates |= {
     "metadata_directory": lambda state: ("d0", "d0", "d1", "d2"),
     "static_voters": lambda state: (False, False, True),
     "flag": lambda state: ("standalone", "initial", "none", "noInitial", "initial", "none"),
-    "initial_controllers": lambda state: (*VOTERS * 6, *VOTERS[8:] * 6, *VOTERS[:4] * 3, *NO_VOTERS),
+    "initial_controllers": lambda state: (*VOTERS * 6, *VOTERS[8:10] * 6, *VOTERS[:4] * 3, *NO_VOTERS),
     "ignore_formatted": lambda state: (True, False),
     "release_version": lambda state: (*[None] * len(USUALLY), *VERSIONS),
     "features": lambda state: (*USUALLY, *LEVELS),

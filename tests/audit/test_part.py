@@ -278,3 +278,25 @@ def test_a_rule_that_needs_the_directory_is_listed() -> None:
         assert asked([check]) - of_logs <= set(check.needs_directory), check
     listed = {c for x in every_check() for c in x.needs_directory}
     assert listed <= {u.clause for u in uses}
+
+
+@pytest.mark.parametrize(
+    ("name", "clause", "then"),
+    [
+        ("partition.metadata", "CKP-7", "a restart takes the directory out of service"),
+        ("leader-epoch-checkpoint", "LEC-17", "loading the log fails"),
+    ],
+)
+def test_a_directory_in_the_place_of_a_partition_s_file_is_told(
+    name: str, clause: str, then: str, originals: Originals, tmp_path: Path
+) -> None:
+    """By itself and with its log directory: Kafka opens it, and cannot read it."""
+    shutil.copytree(originals(BASIC)[0], tmp_path / "data")
+    place = tmp_path / "data" / "ledger-0" / name
+    place.unlink()
+    place.mkdir()
+    for path in (tmp_path / "data", place.parent):
+        (finding,) = engine.audit([path], strict=True).findings
+        assert (finding.clause, finding.severity, finding.file) == (clause, Severity.ERROR, str(place))
+        assert "a directory in the place of the" in finding.message
+        assert finding.recovery.startswith(then)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
-from kafkaspec.cli.main import main
+from kafkaspec.cli.main import app, main
 
 MODEL = """
 from typing import Annotated
@@ -133,6 +135,8 @@ ERRORS: list[tuple[list[str], str]] = [
         "--threads: with --spark its master says how many cores there are",
     ),
     (["prove", "small.py", "--timeout", "inf"], "invalid value for '--timeout'"),
+    (["audit", "folder", "--watch", "inf"], "invalid value for '--watch': inf is not in the range 0.1<=x<=1000000"),
+    (["simulate", "quorum", "--time", "nan"], "invalid value for '--time': nan is not a number"),
     # files
     (["explore", "absent.py"], "absent.py: no such file"),
     (["explore", "folder/"], "folder: is a directory"),
@@ -165,6 +169,24 @@ def test_an_error_is_one_line_and_status_2(
     assert message in err
     assert err.count("\n") == 1
     assert "Traceback" not in err
+
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+BEYOND = {"float range": ["nan", "inf", "-inf", "1e300", "-1"], "int range": ["9" * 30, "-1"]}
+"""numbers that no clock, counter or file can hold, by the types of options"""
+OPTIONS = [(name, o) for name, c in COMMANDS.items() for o in c.params if o.param_type_name == "option"]
+
+
+def test_an_option_that_takes_a_number_has_a_range() -> None:
+    assert {o.type.name for _, o in OPTIONS} & {"float", "int", "integer", *BEYOND} == BEYOND.keys()
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"), [(n, o.opts[0], v) for n, o in OPTIONS for v in BEYOND.get(o.type.name, [])]
+)
+def test_an_option_takes_no_number_beyond_what_can_be_counted(command: str, option: str, value: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r" is not "):
+        COMMANDS[command].make_context(command, [f"{option}={value}"], resilient_parsing=False)
 
 
 def test_a_bug_of_ours_is_one_line_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

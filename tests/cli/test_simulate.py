@@ -44,6 +44,13 @@ def test_cores_make_no_difference(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["failures"] == []
 
 
+def test_what_is_kept_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "-x.py").write_text(FAULTS.read_text())
+    status, _, _ = run(capsys, "./-x.py:truncates_to_high_watermark", "--seed", "0", "--threads", "1", "--out", "kept")
+    assert status == 1
+    assert [f.name[:5] for f in Path("kept").glob("*.json")] == ["x.py-"]
+
+
 def test_a_fault_is_kept_and_made_again(capsys: pytest.CaptureFixture[str]) -> None:
     name = f"{FAULTS}:truncates_to_high_watermark"
     status, out, _ = run(capsys, name, "--seed", "0", "--threads", "1", "--out", "kept")

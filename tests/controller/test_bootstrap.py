@@ -304,6 +304,25 @@ def test_voters() -> None:
     assert refused(parse("1@h:1:x")).message == "Failed to parse directory ID in dynamic voter string."
 
 
+NUMBERS = {
+    "1": 1, "+1": 1, "0" * 30 + "7": 7, "2147483647": 2**31 - 1,
+    "\u0661\u0660": 10, "\uff11\uff12": 12, "1\u0661": 11, "\u07c5": 5,
+    **dict.fromkeys(["2147483648", "\u0669" * 10, "\U0001d7d9", "1\U0001d7d9", "1_0", "1 ", "1\u00a0"]),
+    **dict.fromkeys(["+", "-", "+-1", "--1", "\u00b2", "\u2167", "\u22121"]),
+}  # fmt: skip
+"""what Integer.parseInt makes of texts; None where it throws"""
+
+
+@pytest.mark.clause("BST-21")
+@pytest.mark.parametrize("text", NUMBERS)
+def test_numbers_are_those_of_java(text: str) -> None:
+    asked = "parseVoters", {"text": f"{text}@h:1:{IDS[0]}"}
+    if NUMBERS[text] is None:
+        assert refused(asked).message == "Failed to parse node id in dynamic voter string."
+    else:
+        assert answered(asked)[1] == [[[NUMBERS[text], IDS[0], "h", 1]]]
+
+
 @pytest.mark.clause("BST-22", "BST-23")
 def test_credentials() -> None:
     def parse(text: str) -> Call:

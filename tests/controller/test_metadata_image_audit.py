@@ -687,6 +687,23 @@ def test_of_a_newer_metadata_version_one_line_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("IMG-8")
+@pytest.mark.parametrize(
+    ("number", "whose"),
+    [
+        (1, "an older Kafka: those that 4.3.0 reads begin with 7"),
+        (6, "an older Kafka: those that 4.3.0 reads begin with 7"),
+        (32, "a newer Kafka, or none of Kafka's; the file is not read on"),
+        (0, "a newer Kafka, or none of Kafka's"),
+        (-1, "a newer Kafka, or none of Kafka's"),
+    ],
+)
+def test_a_metadata_version_is_of_an_older_kafka_or_a_newer_one(number: int, whose: str, tmp_path: Path) -> None:
+    finding = found(tmp_path, edited(lambda batches: put(batches, NO_OPS[3], level(number))))[0]
+    assert (finding.clause, finding.severity.name, finding.offset) == ("IMG-8", "UNCHECKED", NO_OPS[3])
+    assert finding.message.endswith(f"; of {whose}")
+
+
+@pytest.mark.clause("IMG-8")
 def test_a_feature_that_the_release_does_not_know_is_not_checked(tmp_path: Path) -> None:
     record = made("FeatureLevelRecord", name="new.version", featureLevel=1)
     (finding,) = found(tmp_path, edited(in_place(record)))

@@ -99,7 +99,7 @@ def named_version(text: str, unstable: bool) -> int | Refused:
 
 
 # ---- voters ----------------------------------------------------------------------------------------------------------
-def _trimmed(text: str) -> str:
+def trimmed(text: str) -> str:
     """As Java trims: all up to the blank is left out."""
     return re.sub(r"^[\0-\x20]+|[\0-\x20]+$", "", text)
 
@@ -109,7 +109,7 @@ def _not_a_voter(message: str) -> Refused:
 
 
 def _voter(text: str) -> Voter | Refused:
-    before, at, rest = _trimmed(text).partition("@")
+    before, at, rest = trimmed(text).partition("@")
     if not at:
         return _not_a_voter("No @ found in dynamic voter string.")
     if not before:
@@ -155,7 +155,7 @@ def voters(text: str) -> tuple[Voter, ...] | Refused:
     Kafka 4.3.0]
     """
     found: list[Voter] = []
-    for part in _trimmed(text).split(","):
+    for part in trimmed(text).split(","):
         if part:
             voter = _voter(part)
             if isinstance(voter, Refused):
@@ -213,9 +213,9 @@ def credential(text: str) -> Credential | Refused:
     RFC 5802 makes of the salted password; the password itself is not in it. An empty
     password is refused. [KIP-900; ScramParser, ScramFormatter, ScramMechanism, Kafka 4.3.0]
     """
-    mechanism, equals, said = _trimmed(text).partition("=")
+    mechanism, equals, said = trimmed(text).partition("=")
     if not equals:
-        return _not_scram(f"Failed to find equals sign in SCRAM argument '{_trimmed(text)}'")
+        return _not_scram(f"Failed to find equals sign in SCRAM argument '{trimmed(text)}'")
     if mechanism not in MECHANISMS:
         return _not_scram(f"The add-scram mechanism {mechanism} is not supported.")
     if not said.startswith("["):

@@ -62,6 +62,10 @@ class PartitionFiles:
     only: frozenset[str] | None = None
     """names of files, if a user named these and not the partition; indexes beside a .log need no naming"""
 
+    def folder(self, name: str) -> Path | None:
+        """The directory of that name in it, in the place of a file."""
+        return next((f for f in self.folders if f.name == name), None)
+
 
 @dataclass(frozen=True)
 class LogDirectory:

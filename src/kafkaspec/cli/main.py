@@ -97,6 +97,19 @@ SubsystemName = Annotated[
         metavar="SUBSYSTEM", help="Such as timeline.", autocompletion=_complete_subsystem, show_default=False
     ),
 ]
+MOST_SECONDS = 10**6
+"""that an option takes: what any clock of the system can wait for"""
+MOST_NUMBER = 10**18
+"""that an option takes: 64 bits hold it, and what is added to it"""
+
+
+def _number(value: float | None) -> float | None:
+    """An option's value; usage is wrong if it is none, which is neither below a bound nor above it."""
+    if value is not None and value != value:
+        raise typer.BadParameter("nan is not a number")
+    return value
+
+
 WHICH_CORES = "--threads: with --spark its master says how many cores there are"
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page for people.")]
 
@@ -130,7 +143,7 @@ def verify(
         list[str] | None,
         typer.Argument(metavar="[SUBSYSTEM]...", help="All, if none is named.", autocompletion=_complete_subsystem),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds for impl against spec.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, max=MOST_NUMBER, help="Seeds for impl against spec.")] = 200,
     only: Annotated[
         str | None,
         typer.Option(metavar="CHECK", help="This check alone: clauses, models, proofs, 'impl against spec', ..."),
@@ -175,7 +188,8 @@ def explore(
         ),
     ] = None,
     max_states: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Stop after N distinct states, or a few more.")
+        int | None,
+        typer.Option(min=1, max=MOST_NUMBER, metavar="N", help="Stop after N distinct states, or a few more."),
     ] = None,
     max_memory: Annotated[
         int | None, typer.Option(min=64, max=2**30, metavar="MB", help="Stop at MB MiB of memory.")
@@ -185,9 +199,14 @@ def explore(
     ] = None,
     ghosts: Annotated[bool, typer.Option("--ghosts", help="Keep the variables that only proofs need.")] = False,
     deadlock: Annotated[bool, typer.Option("--deadlock", help="The system may come to a stop.")] = False,
-    walk: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="A random walk instead.")] = None,
+    walk: Annotated[
+        int | None, typer.Option(min=0, max=MOST_NUMBER, metavar="SEED", help="A random walk instead.")
+    ] = None,
     steps: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Steps of the random walk, rounded up to all of its walkers.")
+        int,
+        typer.Option(
+            min=1, max=MOST_NUMBER, metavar="N", help="Steps of the random walk, rounded up to all of its walkers."
+        ),
     ] = 1_000_000,
     schedule: Annotated[str, typer.Option(metavar="NAME", help="Of the walk: uniform, swarm or priority.")] = "uniform",
     html: Html = None,
@@ -236,10 +255,10 @@ def prove(
         list[str] | None, typer.Option(metavar="CLAIM", help="This claim and what it rests on; repeatable.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, max=86_400, metavar="S", help="Seconds for each obligation.")
+        float, typer.Option(min=0.1, max=86_400, callback=_number, metavar="S", help="Seconds for each obligation.")
     ] = 10.0,
     steps: Annotated[
-        int | None, typer.Option(min=1, metavar="K", help="Search K steps from the start instead.")
+        int | None, typer.Option(min=1, max=MOST_NUMBER, metavar="K", help="Search K steps from the start instead.")
     ] = None,
     size: Sizes = None,
     html: Html = None,
@@ -312,11 +331,17 @@ def judge(
             metavar="[SUBSYSTEM]...", help="All that it offers, if none is named.", autocompletion=_complete_subsystem
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed asks the same histories.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_NUMBER, metavar="N", help="The same seed asks the same histories.")
+    ] = 0,
     examples: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Histories a subsystem: 1000, if no time is given.")
+        int | None,
+        typer.Option(min=1, max=MOST_NUMBER, metavar="N", help="Histories a subsystem: 1000, if no time is given."),
     ] = None,
-    time: Annotated[float | None, typer.Option(min=0.1, metavar="S", help="Seconds a subsystem.")] = None,
+    time: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=MOST_SECONDS, callback=_number, metavar="S", help="Seconds a subsystem."),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Reject known deviations of released Kafka as well.")
     ] = False,
@@ -325,10 +350,18 @@ def judge(
     ] = False,
     min_coverage: Annotated[
         float,
-        typer.Option(min=0, max=100, metavar="PERCENT", help="Of the rules' conditions, decided both ways, to accept."),
+        typer.Option(
+            min=0,
+            max=100,
+            callback=_number,
+            metavar="PERCENT",
+            help="Of the rules' conditions, decided both ways, to accept.",
+        ),
     ] = 75.0,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End with the first rejection.")] = False,
-    timeout: Annotated[float, typer.Option(min=0.1, metavar="S", help="Seconds for one answer.")] = 10.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=MOST_SECONDS, callback=_number, metavar="S", help="Seconds for one answer.")
+    ] = 10.0,
     replay: Annotated[
         str | None, typer.Option(metavar="FILE", help="Ask this history's calls again instead; - reads standard input.")
     ] = None,
@@ -418,7 +451,7 @@ def campaign(
     subsystem: SubsystemName,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Results as Parquet; resumed if they are there.")],
     seeds: Annotated[str, typer.Option(metavar="FIRST:END", help="Seeds; the end is not included.")] = "0:1000",
-    steps: Annotated[int, typer.Option(min=1, help="Operations a seed.")] = 200,
+    steps: Annotated[int, typer.Option(min=1, max=MOST_NUMBER, help="Operations a seed.")] = 200,
     spark: Annotated[
         str | None, typer.Option(metavar="MASTER", help="Spread over a Spark master (local[*]); else in this process.")
     ] = None,
@@ -460,7 +493,10 @@ def simulate(
         typer.Option(metavar="FIRST:END", help="Seeds; the end is not included. 0:200, if no time is given."),
     ] = None,
     time: Annotated[
-        float | None, typer.Option(min=0.1, max=10**6, metavar="S", help="As many seeds as S seconds are enough for.")
+        float | None,
+        typer.Option(
+            min=0.1, max=MOST_SECONDS, callback=_number, metavar="S", help="As many seeds as S seconds are enough for."
+        ),
     ] = None,
     schedule: Annotated[
         str, typer.Option(metavar="NAME", help="uniform, swarm, priority; mixed: one after the other.")
@@ -608,7 +644,13 @@ def audit(
     everything: Annotated[bool, typer.Option("--all", help="Tell every finding, not the first few of a rule.")] = False,
     watch: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0.1, help="Look again at this interval; tell what has changed."),
+        typer.Option(
+            min=0.1,
+            max=MOST_SECONDS,
+            callback=_number,
+            metavar="SECONDS",
+            help="Look again at this interval; tell what has changed.",
+        ),
     ] = None,
     html: Html = None,
     json: Json = False,
@@ -673,7 +715,7 @@ def dump(
         typer.Argument(metavar="FILE...", help="Files of a broker's log directory.", show_default=False),
     ],
     offset: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Begin at the batch that holds this offset.")
+        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Begin at the batch that holds this offset.")
     ] = None,
     records: Annotated[bool, typer.Option("--records/--no-records", help="The records too, or headers alone.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON line for each batch or entry.")] = False,

@@ -214,7 +214,7 @@ def _failure(
         )
     small = shrunk(again, attempt)
     assert small.violation is not None
-    name = scenario.name.replace(":", "-").replace("/", "-").lstrip("-")  # that no shell takes it for an option
+    name = scenario.name.replace(":", "-").replace("/", "-").lstrip("-.")  # no option for a shell, nor hidden
     file = out / f"{name}-{seed}-{own}.json"
     text = history.page(small, f"kafkaspec simulate {scenario.name} --replay {file}")
     try:
