@@ -403,6 +403,12 @@ def test_what_has_no_end_is_not_read_to_it(tmp_path: Path, monkeypatch: pytest.M
             ABOUT + "[]}",
             "choices: dict is wanted",
         ),
+        (ABOUT.replace('"seed":1', '"seed":-1') + "{}}", "is no run of a simulation: seed: -1 is below 0"),
+        (ABOUT.replace('"swarm"', '"swam"') + "{}}", "unknown schedule 'swam'; did you mean 'swarm'?"),
+        (
+            ABOUT + '{"step 1":[1,"ask","adder","one"]}}',
+            "no choice of toy: 'step 1': [1, 'ask', 'adder', 'one']",
+        ),
         (
             ABOUT + '{"step 1":[1,"crash"]}}',
             "no choice of toy: 'step 1': [1, 'crash']",
@@ -427,6 +433,7 @@ def test_a_file_that_is_none_is_said_in_a_line(content: str, said: str, tmp_path
         {"step 1": [1, "pause", "adder", 1]}, {"step 1": [1, "partition", [1], 1]}, {"step 1": [1, "cut", "a", "b", 1]},
         {"step 1": [1, "crash", "sum", 1, -1, 0]}, {"step 1": [1, "ask", "b", 1]}, {"step 1": [-1, "ask", "sum", 1]},
         {f"step {'9' * 5_000}": [1, "ask", "sum", 1]}, {f"adder>sum #{'9' * 5_000}": [1]},
+        {"step 1": [1, "ask", "sum", 1]}, {"step 1": [1, "ask", "adder", "1"]}, {"step 1": [1, "ask", "adder", [1]]},
     ],
 )  # fmt: skip
 def test_a_choice_that_is_none_is_refused(kept: dict[str, object]) -> None:
