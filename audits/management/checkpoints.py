@@ -13,6 +13,7 @@ from kafkaspec.audit.files import Kind, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.contract.clauses import states
+from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import Chunk
 from kafkaspec.impl.management.checkpoints import (
@@ -78,6 +79,9 @@ class CheckpointCheck(DirectoryCheck):
     def _file(self, name: str, file: File) -> Iterator[Finding]:
         try:
             entries = decode_lines(read_small(file))
+        except UserError as e:
+            self.problems.append(str(e))
+            return
         except CheckpointUnreadable as e:
             numeric = e.line > 2 and _is_entry(file, e.line)
             yield Finding(
@@ -268,9 +272,14 @@ class PartitionMetadataCheck(LogCheck):
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self.batches = 0
+        self.without = ", and there are no records"
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterable[Finding]:
         self.batches += len(chunk.batches)
+        return ()
+
+    def skip(self, segment: Segment, problem: str) -> Iterable[Finding]:
+        self.without = ""
         return ()
 
     def absent(self) -> Iterable[Absent]:
@@ -291,7 +300,7 @@ class PartitionMetadataCheck(LogCheck):
                     Severity.ERROR if self.batches else Severity.LEFTOVER,
                     "CKP-7",
                     str(log.files.path),
-                    "there is no partition.metadata" + ("" if self.batches else ", and there are no records"),
+                    "there is no partition.metadata" + ("" if self.batches else self.without),
                     expected=f"one with topic_id {log.topic_id}",
                     recovery="a restart takes it for a replica of a topic that is gone, and renames it to -stray",
                 )

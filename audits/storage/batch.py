@@ -83,6 +83,10 @@ class BatchCheck(LogCheck):
             self.endings.append((segment, ending))
         return ()
 
+    def skip(self, segment: Segment, problem: str) -> Iterable[Finding]:
+        self.next_offset = None
+        return ()
+
     def end(self) -> Iterator[Finding]:
         for d in self.damage:
             yield self._damaged(d)

@@ -21,6 +21,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.evidence import fitting
 from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
+from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.common.rows import Chunk, Ending, last_not_above
 from kafkaspec.impl.management.checkpoints import CheckpointUnreadable
@@ -129,9 +130,13 @@ class LeaderEpochCheck(LogCheck):
 
     @states("LEC-1", "LEC-3", "LEC-17")
     def _read(self, file: File) -> None:
-        self.text = read_small(file)
         try:
+            self.text = read_small(file)
             entries = decode(self.text)
+        except UserError as e:
+            self.comparable = False
+            self.problems.append(str(e))
+            return
         except CheckpointUnreadable as e:
             self.comparable = False
             message = f"the leader epoch checkpoint cannot be read: {e}"
@@ -195,6 +200,10 @@ class LeaderEpochCheck(LogCheck):
         end = segment.base_offset if ending.end_offset is None else ending.end_offset
         self.end_offset = max(self.end_offset, end)
         self.damaged |= ending.reason != ""
+        return ()
+
+    def skip(self, segment: Segment, problem: str) -> Iterable[Finding]:
+        self.damaged = True
         return ()
 
     def _take_held(self, after: int) -> None:
@@ -277,7 +286,10 @@ class LeaderEpochCheck(LogCheck):
 
     def _read_again(self) -> None:
         """A running broker may have begun an epoch while the batches were read: its entry came before its batches."""
-        if self.file is None or read_small(self.file) == self.text:
+        try:
+            if self.file is None or read_small(self.file) == self.text:
+                return
+        except UserError:  # what was read first counts
             return
         self.wrong_file, self.comparable, self.entries = [], True, []
         self._read(self.file)

@@ -702,13 +702,24 @@ class ProducerCheck(LogCheck):
         if ending.reason and (self.log.clean or not self.log.is_active(segment)):
             self._doubt()
 
+    def skip(self, segment: Segment, problem: str) -> Iterator[Finding]:
+        """All transactions may have ended there, and all producers may have been forgotten."""
+        yield from self._reach(int(self.table.state[NEXT]))
+        self.table.lines[:, TRANSACTION] = -1
+        self.table.lines[:, TIMESTAMP] = -NOWHERE
+        self._doubt()
+
     @states("PSM-16")
     def _index(self, segment: Segment) -> Iterator[Finding]:
         seen = self.gathered
         file = segment.transaction_index
         entries: dict[int, tuple[int, AbortedTxn]] = {}
         if file is not None:
-            data = read_small(file)
+            try:
+                data = read_small(file)
+            except UserError as error:
+                self.problems.append(str(error))
+                return
             for at in range(0, len(data) - INDEX_ENTRY.size + 1, INDEX_ENTRY.size):
                 version, *fields = INDEX_ENTRY.unpack_from(data, at)
                 if version != 0:
@@ -847,6 +858,9 @@ class ProducerCheck(LogCheck):
         """The entries of a snapshot file; None if it cannot be read."""
         try:
             return decode(read_small(file))
+        except UserError as e:
+            self.problems.append(str(e))
+            return None
         except SnapshotUnreadable as e:
             self.unreadable.append(offset)
             yield self.log.finding(

@@ -87,7 +87,8 @@ def of_records(chunk: Chunk, number: int) -> NDArray[Any]:
 
 @dataclass
 class Side:
-    """One log, read forward: `items` are those that wait to be compared, `holes` the offsets where damage lies."""
+    """One log, read forward: `items` are those that wait to be compared, `holes` the offsets where damage lies, or what
+    cannot be read."""
 
     log: Log
     chunks: Iterator[tuple[Segment, Chunk]]
@@ -265,7 +266,16 @@ def compare(a: Summary, b: Summary, reread: Reread) -> tuple[Difference, Side, S
 
     def sides(records: bool, start: int) -> tuple[Side, Side]:
         x, y = (
-            Side(s.log, iter(reread(s.log, records)), records, start, not whole, s.facts.epochs or ()) for s in (a, b)
+            Side(
+                s.log,
+                iter(reread(s.log, records)),
+                records,
+                start,
+                not whole,
+                s.facts.epochs or (),
+                holes=list(s.log.unread),
+            )
+            for s in (a, b)
         )
         return x, y
 
@@ -354,9 +364,12 @@ class ReplicaCheck(ClusterCheck):
         for _, group in groupby(sorted(copies, key=by_name), by_name):
             together = list(group)
             if len(together) > 1:
-                yield from self._partition(
-                    [Copy(c.directory, c.summary, topic_id(c.summary.log)) for c in together], reread
-                )
+                try:
+                    yield from self._partition(
+                        [Copy(c.directory, c.summary, topic_id(c.summary.log)) for c in together], reread
+                    )
+                except UserError as e:
+                    self.problems.append(str(e))
 
     @states("RPL-8")
     def _beside_metadata(self, copies: list[Copy]) -> Iterator[Finding]:

@@ -40,6 +40,13 @@ def read_small(file: File, most: int = SMALL) -> bytes:
     return data
 
 
+def why(path: Path, error: OSError) -> str:
+    """Why a file could not be opened, in a few words."""
+    if isinstance(error, FileNotFoundError) and path.is_symlink():
+        return "a symbolic link to nothing"
+    return error.strerror or str(error)
+
+
 def open_regular(path: Path) -> int:
     """A descriptor to read a regular file by. Raises UserError for what is none: it is not opened, since a FIFO would
     wait for a writer, and a device may act on being opened; and for what cannot be opened."""
@@ -51,7 +58,7 @@ def open_regular(path: Path) -> int:
             if not regular:
                 os.close(descriptor)
     except OSError as e:
-        raise UserError(f"{path}: {e.strerror or e}") from None
+        raise UserError(f"{path}: {why(path, e)}") from None
     if not regular:
         raise UserError(f"{path}: not a regular file")
     return descriptor

@@ -411,6 +411,14 @@ def quorum(
     def watches() -> Sequence[Watch]:
         return [watch(controllers)]
 
+    def understands(node: str, what: Any) -> bool:
+        match what:
+            case ["fail over"]:
+                return node in controllers
+            case [("add" | "remove"), int(voter)]:
+                return node in controllers and voter in numbers.values()
+        return (node in WRITERS and writer.does(what)) or (node == READER and reader.does(what))
+
     workload: dict[str, Callable[[Random], tuple[str, Any]]] = {
         "write": _write, "read": lambda rng: _read(controllers, rng),
     }  # fmt: skip
@@ -427,7 +435,7 @@ def quorum(
         mortal=controllers,
         crashes=Crashed,
         is_routine=is_routine,
-        **{"faults": FAULTS, "workload_weight": 20.0, **more},
+        **{"faults": FAULTS, "workload_weight": 20.0, "understands": understands, **more},
     )
 
 

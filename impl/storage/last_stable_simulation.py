@@ -26,7 +26,7 @@ from kafkaspec.impl.storage.last_stable_parts.messages import (
 )
 from kafkaspec.impl.storage.log import LogConfig
 from kafkaspec.impl.storage.replication_parts.broker import Broker, Config
-from kafkaspec.impl.storage.replication_parts.clients import Producer
+from kafkaspec.impl.storage.replication_parts.clients import MOST_RECORDS, Producer
 from kafkaspec.impl.storage.replication_parts.controller import Controller
 from kafkaspec.impl.storage.replication_parts.messages import ProduceResponse
 from kafkaspec.impl.storage.replication_simulation import (
@@ -162,6 +162,18 @@ def _elect(_: Random) -> tuple[str, Any]:
     return CONTROLLER, ["elect"]
 
 
+def understands(node: str, what: Any) -> bool:
+    """Whether a node knows a request."""
+    match what:
+        case ["produce", int(count)]:
+            return node in (*PRODUCERS, PLAIN_PRODUCER) and 0 < count <= MOST_RECORDS
+        case ["end", bool()]:
+            return node in PRODUCERS
+        case ["elect"]:
+            return node == CONTROLLER
+    return False
+
+
 def cluster(
     name: str = "last_stable",
     title: str = "three replicas of a partition with transactions, their coordinator, producers and consumers",
@@ -207,6 +219,7 @@ def cluster(
         mortal=BROKERS,
         crashes=Crashed,
         is_routine=is_routine,
+        understands=understands,
         **{"workload_weight": 20.0} | more,
     )
 

@@ -19,7 +19,7 @@ from kafkaspec.impl.common.disk import Crashed, SimulatedDisk
 from kafkaspec.impl.storage.batch import MAGIC_AT
 from kafkaspec.impl.storage.log import LogConfig, UnifiedLog
 from kafkaspec.impl.storage.replication_parts.broker import Broker, Config
-from kafkaspec.impl.storage.replication_parts.clients import Consumer, Producer
+from kafkaspec.impl.storage.replication_parts.clients import MOST_RECORDS, Consumer, Producer
 from kafkaspec.impl.storage.replication_parts.controller import Controller
 from kafkaspec.impl.storage.replication_parts.eligible import EligibleBroker, EligibleController, may_lead
 from kafkaspec.impl.storage.replication_parts.messages import (
@@ -430,6 +430,16 @@ def _elect(_: Random) -> tuple[str, Any]:
     return CONTROLLER, ["elect"]
 
 
+def understands(node: str, what: Any) -> bool:
+    """Whether a node knows a request."""
+    match what:
+        case ["produce", int(count)]:
+            return node in PRODUCERS and 0 < count <= MOST_RECORDS
+        case ["elect"]:
+            return node == CONTROLLER
+    return False
+
+
 def cluster(
     name: str = "replication",
     title: str = "three replicas of a partition, a controller, two producers and a consumer",
@@ -471,12 +481,16 @@ def cluster(
         mortal=brokers,
         crashes=Crashed,
         is_routine=is_routine,
-        **more,
+        **{"understands": understands} | more,
     )
 
 
 def _move_or_stop(rng: Random) -> tuple[str, Any]:
     return (BROKERS[int(rng.random() * 3)], ["stop"]) if rng.random() < 0.1 else _elect(rng)
+
+
+def _understands_stop(node: str, what: Any) -> bool:
+    return (node in BROKERS and what == ["stop"]) or understands(node, what)
 
 
 def eligible_cluster(
@@ -487,7 +501,7 @@ def eligible_cluster(
     """KIP-966."""
     given: dict[str, Any] = {
         "broker": EligibleBroker, "controller": EligibleController, "log": UNFLUSHED, "watch": EligibleWatch,
-        "workload": {"produce": _produce, "elect": _move_or_stop},
+        "workload": {"produce": _produce, "elect": _move_or_stop}, "understands": _understands_stop,
         "faults": Faults(crash=0.3, power_failure=0.7, partition=2.0, pause=2.0),
     }  # fmt: skip
     return cluster(name, title, **{**given, **parts})
@@ -504,6 +518,15 @@ def _elect_or_reassign(rng: Random) -> tuple[str, Any]:
     return _elect(rng)
 
 
+def _understands_reassignment(node: str, what: Any) -> bool:
+    match what:
+        case ["reassign", [_, *_] as target] if node == CONTROLLER:
+            return all(b in FIVE for b in target) and len({*target}) == len(target)
+        case ["cancel"]:
+            return node == CONTROLLER
+    return understands(node, what)
+
+
 def reassigning_cluster(
     name: str = "replication:REASSIGNING",
     title: str = "five brokers, of which three have a replica, and which three changes (KIP-455)",
@@ -512,7 +535,7 @@ def reassigning_cluster(
     """KIP-455."""
     given: dict[str, Any] = {
         "broker": ReassigningBroker, "controller": ReassigningController, "watch": ReassigningWatch, "brokers": FIVE,
-        "workload": {"produce": _produce, "elect": _elect_or_reassign},
+        "workload": {"produce": _produce, "elect": _elect_or_reassign}, "understands": _understands_reassignment,
     }  # fmt: skip
     return cluster(name, title, **{**given, **parts})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 INTERRUPTED = 130
@@ -31,6 +32,11 @@ class ErrorReport:
     verdict: Literal["could not judge"]
     problems: tuple[str, ...]
     """why, as on standard error; control characters are escapes"""
+
+
+def unwritten(path: Path, error: OSError) -> UserError:
+    """The error for a file that cannot be written."""
+    return UserError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}")
 
 
 class SignalledError(SystemExit):

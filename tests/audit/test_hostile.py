@@ -250,6 +250,21 @@ def test_loops_of_links_end(directory: Path) -> None:
     assert not [p for p in found.problems if "bug" in p]
 
 
+def test_a_link_to_nothing_is_called_one(directory: Path, tmp_path: Path) -> None:
+    """Its name is listed: that there is no such file would be no answer."""
+    for name in ("leader-epoch-checkpoint", f"{5:020}.log", f"{0:020}.index"):
+        link = directory / "t-0" / name
+        link.unlink(missing_ok=True)
+        link.symlink_to("nowhere")
+        assert f"{link}: a symbolic link to nothing" in engine.audit([directory]).problems
+    away = tmp_path / "away"
+    with pytest.raises(UserError, match="away: no such file"):
+        engine.audit([away])
+    away.symlink_to("nowhere")
+    with pytest.raises(UserError, match="away: a symbolic link to nothing"):
+        engine.audit([away])
+
+
 STRANGE = [
     (b"a\x1b]0;x\x07.log", "a\\x1b]0;x\\x07.log"),
     (b"\xff\xfe.log", "\\xff\\xfe.log"),

@@ -130,6 +130,36 @@ def test_rejected_with_everything_that_is_written(capsys: pytest.CaptureFixture[
     assert "--replay kept/leader_epochs-1.ndjson" in out
 
 
+def test_a_verdict_whose_history_cannot_be_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in ("kept/leader_epochs-1.ndjson", "lines/leader_epochs.ndjson"):
+        (tmp_path / name).mkdir(parents=True)
+    arguments = ["judge", "--target", FAULTY, "leader_epochs", "--examples", "60", "--out", "kept", "--record", "lines"]
+    code, out, err = run(capsys, *arguments, "--junit", "judged.xml")
+    assert code == 1
+    assert err.splitlines() == [
+        "not kept: lines/leader_epochs.ndjson: cannot be written: is a directory",
+        "not kept: kept/leader_epochs-1.ndjson: cannot be written: is a directory",
+        "written: judged.xml",
+    ]
+    assert "leader_epochs: endOffsetFor requestedEpoch=1 logEndOffset=1  ✗ rejected at call 3" in out
+    assert "kept in" not in out
+    assert out.rstrip().endswith(f"kafkaspec judge --target '{FAULTY}' leader_epochs --seed 0 --examples 60")
+    (failure,) = ElementTree.parse(tmp_path / "judged.xml").getroot()[0].iter("failure")
+    assert "--seed 0 --examples 60" in str(failure.text)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_disk_that_is_full_costs_no_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines" / "leader_epochs.ndjson").symlink_to("/dev/full")
+    arguments = ["judge", "--target", FAULTY, "leader_epochs", "--examples", "60", "--record", "lines", "--out", "k"]
+    code, out, err = run(capsys, *arguments)
+    assert code == 1
+    line = "not kept: lines/leader_epochs.ndjson: cannot be written: no space left on device"
+    assert err.splitlines() == [line, "written: k/leader_epochs-1.ndjson"]
+    assert "✗ rejected at call 3" in out
+
+
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "judge", "--target", FAULTY, "--examples", "60", "--json")
     (r,) = json.loads(out)

@@ -72,6 +72,24 @@ def test_a_fault_is_kept_and_made_again(capsys: pytest.CaptureFixture[str]) -> N
     assert (status, found["type"], found["rule"], found["expected"]) == (0, "Replay", "", "RPN-14")
 
 
+def test_a_failure_that_cannot_be_kept_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    given = f"{FAULTS}:truncates_to_high_watermark", "--seed", "0", "--threads", "1", "--out", "kept"
+    assert run(capsys, *given)[0] == 1
+    (file,) = Path("kept").glob("*.json")
+    file.unlink()
+    file.mkdir()
+    status, out, err = run(capsys, *given)
+    assert status == 1
+    assert err == f"not kept: {file}: cannot be written: is a directory\n"
+    told = " ".join(out.split())
+    assert "RPN-14 is broken" in told or "RPN-14 Whoever is in sync" in told
+    assert "Broken at step" in told
+    assert f"to see it again: kafkaspec simulate {given[0]} --seed 0 --schedule " in told
+    status, document, _ = run(capsys, *given, "--json")
+    (found,) = json.loads(document)
+    assert (status, found["failures"][0]["file"], len(found["not_kept"])) == (1, None, 1)
+
+
 def test_a_scenario_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     Path("own.py").write_text("from tests.simulate.toy import ADDS_TWICE, SCENARIO\n")
     assert find("own.py").title == find("own.py:SCENARIO").title == "an adder and a sum"

@@ -251,7 +251,7 @@ def test_a_log_that_does_not_go_on_where_a_snapshot_ends_is_none(at: Position) -
 
 
 def test_a_writer_is_asked_for_what_it_can_or_for_nothing() -> None:
-    """A file to replay may ask for anything."""
+    """Whoever asks for anything else gets nothing."""
     asked = Writer("w1", ("k1",), lambda: 0, 1)
     names = [f"c{n}" for n in range(MOST_NAMES + 1)]
     wrong: tuple[Any, ...] = (

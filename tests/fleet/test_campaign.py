@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -19,6 +20,7 @@ from kafkaspec.fleet import CampaignResult, campaign
 from kafkaspec.fleet.campaign import Store, code_digest
 from kafkaspec.judge.check import check
 from kafkaspec.mutants.mutant import with_fault
+from kafkaspec.report.describe import describe
 from tests.fleet.faulty import FaultyToy, Toy
 from tests.lockstep import toy
 
@@ -57,8 +59,24 @@ def test_failures_are_small_and_told_once(tmp_path: Path) -> None:
         '  state {"items":[0],"saved":[0],"turnedAway":0,"full":false}\n'
     )
     for f in r.failures:
+        assert f.file is not None
         assert f.file.read_text() == f.history
         assert check(toy.machine, f.file).verdict == "rejected"
+
+
+def test_a_history_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    whole = walk(tmp_path)
+    kept = [f.file for f in whole.failures if f.file is not None]
+    kept[1].unlink()
+    kept[1].mkdir()
+    (kept[1] / "x.history").touch()
+    found = walk(tmp_path)
+    assert found.not_kept == (f"{kept[1]}: cannot be written: is a directory",)
+    assert [f.file for f in found.failures] == [kept[0], None, kept[2]]
+    assert [f.history for f in found.failures] == [f.history for f in whole.failures]
+    again = [s.again for s in describe(found)]
+    assert f"kafkaspec campaign toy --seeds {found.failures[1].seed} --steps {STEPS} --out DIR" in again
+    assert f"kafkaspec check {kept[0]} --subsystem toy" in again
 
 
 def test_the_same_seeds_are_the_same_rows_in_one_go_or_in_many(tmp_path: Path) -> None:
@@ -68,7 +86,7 @@ def test_the_same_seeds_are_the_same_rows_in_one_go_or_in_many(tmp_path: Path) -
     assert rows(tmp_path / "whole") == rows(tmp_path / "parts")
     assert parts.walked == 120 - 61 + 1
     assert parts.failures == tuple(
-        type(f)(**{**vars(f), "file": tmp_path / "parts/failures" / f.file.name}) for f in whole.failures
+        replace(f, file=tmp_path / "parts/failures" / f.file.name) for f in whole.failures if f.file is not None
     )
     assert (parts.operations, parts.clauses, parts.calls) == (whole.operations, whole.clauses, whole.calls)
 

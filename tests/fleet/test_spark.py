@@ -154,7 +154,7 @@ def test_a_job_that_starts_late_is_ended_too(spark: Any, tmp_path: Path) -> None
 # ---- campaigns -------------------------------------------------------------------------------------------------------
 def walk(out: Path, end: int, master: str | None) -> CampaignResult:
     r = campaign(FAULTY, seeds=range(end), steps=40, out=out, master=master)
-    nowhere = tuple(replace(f, file=Path()) for f in r.failures)
+    nowhere = tuple(replace(f, file=None) for f in r.failures)
     return replace(r, seconds=0, out=Path(), walked=0, failures=nowhere)
 
 

@@ -156,5 +156,5 @@ def results() -> dict[str, Any]:
         "targets": [REJECTED, TROUBLED],
         "simulated": simulated,
         "clean simulation": simulate(SCENARIO, seeds=range(3), out=out / "c"),
-        "replayed": replay(ADDS_TWICE, simulated.failures[0].file),
+        "replayed": replay(ADDS_TWICE, simulated.failures[0].file or Path()),
     }

@@ -20,6 +20,7 @@ from kafkaspec.simulate.choices import SCHEDULES, Schedule, checked, of_seed
 from kafkaspec.simulate.choices import schedule as parse
 from kafkaspec.simulate.outcome import Outcome
 from kafkaspec.simulate.runs import Fan, outcome, replay
+from kafkaspec.simulate.store import Store
 from tests.simulate.toy import ADDS_TWICE, BREAKS, FORGETS, SCENARIO, scenario
 
 ROOT = Path(__file__).parent.parent.parent
@@ -237,10 +238,39 @@ def test_many_seeds_are_summed_up_and_failures_kept(tmp_path: Path) -> None:
     assert (found.failing, failure.seeds, failure.seed) == (len(failing), len(failing), failing[0])
     assert found.steps == sum(len(of(ADDS_TWICE, seed).steps) for seed in range(10))
     assert (10, 10, f"{len(failing)} failing") in seen
+    assert failure.file is not None
     again = replay(ADDS_TWICE, failure.file)
     assert (again.rule, again.what, again.choices) == (failure.rule, failure.what, failure.choices)
     assert failure.file.with_suffix(".txt").read_text() == failure.history == again.history
     assert replay(SCENARIO, failure.file).rule == ""
+
+
+def test_what_cannot_be_written_is_told_all_the_same(tmp_path: Path) -> None:
+    (failure,) = (whole := simulate(ADDS_TWICE, seeds=range(10), out=tmp_path)).failures
+    assert failure.file is not None
+    failure.file.unlink()
+    failure.file.mkdir()
+    found = simulate(ADDS_TWICE, seeds=range(10), out=tmp_path)
+    assert found.not_kept == (f"{failure.file}: cannot be written: is a directory",)
+    again = f"kafkaspec simulate toy --seed {failure.seed} --schedule {failure.schedule}"
+    (kept,) = found.failures
+    assert kept == replace(failure, file=None, history=kept.history)
+    assert kept.history.splitlines()[:-1] == failure.history.splitlines()[:-1]
+    assert kept.history.endswith(f"To see it again: {again}\n")
+    assert whole.not_kept == ()
+
+
+def test_outcomes_that_cannot_be_kept_lose_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = list[int]()
+
+    def full(store: Store, outcomes: Sequence[Outcome]) -> None:
+        tried.append(len(outcomes))
+        raise UserError("seeds: no space left on device")
+
+    monkeypatch.setattr(Store, "append", full)
+    found = simulate(ADDS_TWICE, seeds=range(20), out=tmp_path, resume=tmp_path / "seeds")
+    assert (len(found.seeds), len(found.failures), len(tried)) == (20, 1, 1)
+    assert found.not_kept == ("seeds: no space left on device",)
 
 
 def test_seeds_are_the_same_wherever_they_run(tmp_path: Path) -> None:
@@ -373,6 +403,12 @@ def test_what_has_no_end_is_not_read_to_it(tmp_path: Path, monkeypatch: pytest.M
             ABOUT + "[]}",
             "choices: dict is wanted",
         ),
+        (ABOUT.replace('"seed":1', '"seed":-1') + "{}}", "is no run of a simulation: seed: -1 is below 0"),
+        (ABOUT.replace('"swarm"', '"swam"') + "{}}", "unknown schedule 'swam'; did you mean 'swarm'?"),
+        (
+            ABOUT + '{"step 1":[1,"ask","adder","one"]}}',
+            "no choice of toy: 'step 1': [1, 'ask', 'adder', 'one']",
+        ),
         (
             ABOUT + '{"step 1":[1,"crash"]}}',
             "no choice of toy: 'step 1': [1, 'crash']",
@@ -397,6 +433,7 @@ def test_a_file_that_is_none_is_said_in_a_line(content: str, said: str, tmp_path
         {"step 1": [1, "pause", "adder", 1]}, {"step 1": [1, "partition", [1], 1]}, {"step 1": [1, "cut", "a", "b", 1]},
         {"step 1": [1, "crash", "sum", 1, -1, 0]}, {"step 1": [1, "ask", "b", 1]}, {"step 1": [-1, "ask", "sum", 1]},
         {f"step {'9' * 5_000}": [1, "ask", "sum", 1]}, {f"adder>sum #{'9' * 5_000}": [1]},
+        {"step 1": [1, "ask", "sum", 1]}, {"step 1": [1, "ask", "adder", "1"]}, {"step 1": [1, "ask", "adder", [1]]},
     ],
 )  # fmt: skip
 def test_a_choice_that_is_none_is_refused(kept: dict[str, object]) -> None:

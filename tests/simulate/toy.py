@@ -125,6 +125,10 @@ def _add(rng: Random) -> tuple[str, Any]:
     return "adder", 1 + int(rng.random() * 3)
 
 
+def _understands(node: str, what: Any) -> bool:
+    return node == "adder" and isinstance(what, int)
+
+
 def scenario(total: Callable[[SimulatedDisk], Any] = Total, **more: Any) -> Scenario:
     def boot(node: str, disk: Any, clock: object) -> Any:
         return Adder() if node == "adder" else total(disk)
@@ -140,6 +144,7 @@ def scenario(total: Callable[[SimulatedDisk], Any] = Total, **more: Any) -> Scen
         {"add": _add},
         mortal=("sum",),
         crashes=Crashed,
+        understands=_understands,
         **given,
     )
 

@@ -336,7 +336,7 @@ def test_a_record_has_its_contents() -> None:
 
 
 def test_a_producer_is_asked_for_a_batch_or_for_nothing() -> None:
-    """A file to replay may ask for any number of records."""
+    """Whoever asks for another number of records gets none."""
     asked = Producer("p1", BROKERS, lambda: 0, 1)
     for count in (2**62, MOST_RECORDS + 1, 0, -1):
         asked.handle(Ask(["produce", count]))

@@ -15,7 +15,7 @@ from kafkaspec.spec.common.metadata_log import Outcome
 
 RETRY_MS, BACKOFF_MS = 120, 20
 MOST_NAMES = 9
-"""in a write: who asks for more, in a file to replay, gets none"""
+"""in a write: who asks for more gets none, and a file to replay that does is refused"""
 
 
 class Client:
@@ -47,7 +47,8 @@ class Client:
                 self.ask()
         return self.effects
 
-    def does(self, what: Any) -> bool:
+    @staticmethod
+    def does(what: Any) -> bool:
         """Whether it is something that this client can ask for."""
         raise NotImplementedError
 
@@ -78,7 +79,8 @@ class Writer(Client):
         super().__init__(name, controllers, clock)
         self.first = client * 1_000_000
 
-    def does(self, what: Any) -> bool:
+    @staticmethod
+    def does(what: Any) -> bool:
         match what:
             case ["register", [int(broker)]]:
                 return 0 <= broker < 1000
@@ -104,7 +106,8 @@ class Writer(Client):
 class Reader(Client):
     """Of each controller in turn."""
 
-    def does(self, what: Any) -> bool:
+    @staticmethod
+    def does(what: Any) -> bool:
         match what:
             case ["read", str()]:
                 return True

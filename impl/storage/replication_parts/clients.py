@@ -27,7 +27,7 @@ from kafkaspec.simulate.scenario import Ask, Boot, Clock, Effect, Message, Send,
 
 RETRY_MS, POLL_MS = 80, 20
 MOST_RECORDS = 16
-"""in a batch: who asks for more, in a file to replay, gets none"""
+"""in a batch: who asks for more gets none, and a file to replay that does is refused"""
 
 
 class Client:

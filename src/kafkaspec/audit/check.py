@@ -2,7 +2,8 @@
 
 `audits/<area>/<name>.py` defines `AUDIT`, a tuple of classes derived from LogCheck, DirectoryCheck or
 ClusterCheck. A LogCheck is made again for each partition; it sees each segment in order, its batches a chunk at a time.
-A check never opens the .log files; index, snapshot and text files it reads itself (`read_small`).
+A check never opens the .log files; index, snapshot and text files it reads itself (`read_small`). What cannot be read
+hides nothing else: see `LogCheck.skip`, and `problems`.
 
 A damaged batch (`problem` not 0) is no evidence: a check uses nothing of such a row but position and size, and draws no
 conclusion across it (a gap, a sequence, an epoch beside it may be its doing). One damage is one finding.
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 
 from kafkaspec.audit.files import LogDirectory, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
+from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
 
@@ -54,6 +56,8 @@ class Log:
     config: TopicConfig = TopicConfig()
     topic_id: str | None = None
     """what the metadata log says, base64 as Kafka prints it"""
+    unread: tuple[tuple[int, int], ...] = ()
+    """once it was read: of each segment whose .log could not be read to its end the base offset, and the next one's"""
 
     @property
     def alone(self) -> bool:
@@ -118,7 +122,8 @@ class Absent:
 
 
 class LogCheck:
-    """A check of one partition's log. Override what is needed; each may yield findings."""
+    """A check of one partition's log. Override what is needed; each may yield findings. What raises UserError in
+    `begin`, `chunk` or `ended` is told no more of that segment but `skip`; elsewhere it is told nothing more."""
 
     needs_directory: ClassVar[tuple[str, ...]] = ()
     """the clauses that it does not ask of a log that is alone"""
@@ -132,6 +137,8 @@ class LogCheck:
 
     def __init__(self, log: Log) -> None:
         self.log = log
+        self.problems: list[str] = []
+        """what could not be read, a line each, where the check goes on without it"""
 
     def begin(self, segment: Segment) -> Iterable[Finding]:
         return ()
@@ -141,6 +148,12 @@ class LogCheck:
 
     def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
         return ()
+
+    def skip(self, segment: Segment, problem: str) -> Iterable[Finding]:
+        """The rest of the segment, its end included, is not told: its .log cannot be read, or a file of it that this
+        check needs. It may have held anything, and the next segment comes next. A check that does not override this
+        ends here."""
+        raise UserError(problem)
 
     def end(self) -> Iterable[Finding]:
         """After the last segment."""
@@ -158,7 +171,8 @@ class LogCheck:
 @dataclass(frozen=True)
 class Summary:
     """What is known of a partition's log once it was read: what directory and cluster checks, and the table, use.
-    Offsets: `start` the first readable (checkpointed log start, or the first segment's base), `end` the log end."""
+    Offsets: `start` the first readable (checkpointed log start, or the first segment's base), `end` the log end, as far
+    as it was read. `log.unread` says of what the numbers are not."""
 
     log: Log
     start: int
@@ -188,15 +202,24 @@ class DirectoryCheck:
     needs_directory: ClassVar[tuple[str, ...]] = ()
     """as of a LogCheck: all its clauses, but for those that a LogCheck asks too"""
 
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        """as of a LogCheck"""
+
     def check(self, directory: Directory) -> Iterable[Finding]:
         return ()
 
 
 class ClusterCheck:
     """A check over everything that was given, directories of one broker or several, after all were read. `reread`
-    gives the chunks of a log once more (with records if asked). A log that is alone is nobody's replica."""
+    gives the chunks of a log once more (with records if asked), but for the segments of its `unread`. A log that is
+    alone is nobody's replica."""
 
     needs_directory: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        """as of a LogCheck"""
 
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterable[Finding]:
         return ()

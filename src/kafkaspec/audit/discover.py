@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import File
+from kafkaspec.impl.common.files import File, why
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 
 CURRENT = re.compile(r"([A-Za-z0-9._-]{1,249})-([0-9]{1,10})")
@@ -167,7 +167,7 @@ class _Walk:
             if not is_directory:
                 path.stat()
         except OSError as e:
-            raise UserError(f"{path}: {_reason(e)}") from None
+            raise UserError(f"{path}: {why(path, e).lower()}") from None
         if not is_directory:
             self._file(path)
             return

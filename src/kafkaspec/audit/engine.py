@@ -29,6 +29,7 @@ from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, printable, read_small
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
+from kafkaspec.spec.common.kafka import LONG_MAX
 
 MOST_ALIKE = 1_000
 """At most this many findings of one clause in one file are kept; the rest is counted."""
@@ -199,6 +200,8 @@ def audit_log(log: Log, checks: Sequence[type[LogCheck]] | None = None) -> tuple
     """Read a log once and put it to the checks (all, if not named). The findings are not sorted. Raises UserError
     where a file cannot be read, and whatever a check raises."""
     audited = _read(log, checks, strict=True)
+    if audited.problems:
+        raise UserError(audited.problems[0])
     return audited.findings.kept, audited.summary
 
 
@@ -233,58 +236,129 @@ class LogResult:
     """of a log that is alone"""
 
 
+class _CheckRun:
+    """The checks of one log, while it is read. What one of them cannot read, or breaks on, ends no other. `strict`:
+    what a check raises is raised, unless it is a UserError."""
+
+    def __init__(self, log: Log, chosen: Sequence[type[LogCheck]], strict: bool) -> None:
+        self.log, self.strict = log, strict
+        self.findings = FindingList()
+        self.problems: list[str] = []
+        self.active: list[LogCheck] = []
+        self.aside: set[LogCheck] = set()
+        """those of the active ones that are told nothing more of this segment"""
+        for of in chosen:
+            self._guarded(of, log.files.path, lambda of=of: self._add(of))  # type: ignore[misc]
+        self.every = tuple(self.active)
+
+    def _add(self, of: type[LogCheck]) -> Iterable[Finding]:
+        if of.applies(self.log):
+            self.active.append(of(self.log))
+        return ()
+
+    def _guarded(self, of: type[LogCheck], where: Path, call: Callable[[], Iterable[Finding]]) -> str | None:
+        """What could not be read. A check that breaks ends."""
+        try:
+            self.findings.add(call())
+        except UserError as e:
+            self.problems.append(str(e))
+            return str(e)
+        except Exception as e:
+            if self.strict:
+                raise
+            self.problems.append(_bug(where, of, e))
+            self.active = [c for c in self.active if type(c) is not of]
+        return None
+
+    def begin(self, segment: Segment) -> None:
+        self.aside.clear()
+        self.each(segment, lambda c: c.begin(segment))
+
+    def each(self, segment: Segment, call: Callable[[Any], Iterable[Finding]]) -> None:
+        """A check that cannot read a file goes on with the next segment, if it can."""
+        assert segment.log is not None
+        for c in tuple(self.active):
+            if c not in self.aside:
+                problem = self._guarded(type(c), segment.log.path, lambda c=c: call(c))  # type: ignore[misc]
+                if problem is not None:
+                    self._unread(c, segment, problem)
+
+    def unread(self, segment: Segment, problem: str) -> None:
+        """The segment's .log cannot be read, or not to its end."""
+        self.problems.append(problem)
+        for c in tuple(self.active):
+            if c not in self.aside:
+                self._unread(c, segment, problem)
+
+    def _unread(self, c: LogCheck, segment: Segment, problem: str) -> None:
+        assert segment.log is not None
+        self.aside.add(c)
+        if self._guarded(type(c), segment.log.path, lambda: c.skip(segment, problem)) is not None:
+            self.active = [x for x in self.active if x is not c]
+
+    def end(self) -> None:
+        for c in tuple(self.active):
+            if self._guarded(type(c), self.log.files.path, c.end) is not None:
+                self.active = [x for x in self.active if x is not c]
+        self.problems += (p for c in self.every for p in c.problems)
+
+
 def _read(
     log: Log, chosen: Sequence[type[LogCheck]] | None, strict: bool, tick: Callable[[int, int], None] | None = None
 ) -> LogResult:
-    """One pass. `strict`: what a check raises is raised. `tick`: called with bytes and records as they pass."""
-    out, problems = FindingList(), list[str]()
-    active = [c(log) for c in (checks().logs if chosen is None else chosen) if c.applies(log)]
-    records = any(c.needs_records for c in active)
-
-    def each(call: Callable[[Any], Iterable[Finding]], where: Path) -> None:
-        for c in tuple(active):
-            try:
-                out.add(call(c))
-            except UserError as e:
-                if strict:
-                    raise
-                problems.append(str(e))
-                active.remove(c)
-            except Exception as e:
-                if strict:
-                    raise
-                problems.append(_bug(where, type(c), e))
-                active.remove(c)
-
+    """One pass. `tick`: called with bytes and records as they pass."""
+    run = _CheckRun(log, checks().logs if chosen is None else chosen, strict)
+    records = any(c.needs_records for c in run.active)
     batches = counted = size = 0
+    unread: list[Segment] = []
     end = log.files.segments[-1].base_offset if log.files.segments else 0
     for segment in log.files.segments:
         if log.clean is not True and log.is_active(segment):
             segment = _read_ahead(segment)
-        assert segment.log is not None
-        each(lambda c, s=segment: c.begin(s), segment.log.path)  # type: ignore[misc]
-        for x in read_segment(segment.log, deep=True, records=records):
+        run.begin(segment)
+        for x in _batches(segment, records):
             if isinstance(x, Chunk):
                 batches += len(x.batches) - int(np.count_nonzero(x.bad))
                 here = int(x.count.sum() if x.usual else x.count[~(x.bad | x.old)].sum())
                 counted += here
-                each(lambda c, s=segment, x=x: c.chunk(s, x), segment.log.path)  # type: ignore[misc]
+                run.each(segment, lambda c, s=segment, x=x: c.chunk(s, x))  # type: ignore[misc]
                 if tick is not None:
                     tick(int(x.size.sum()), here)
-            else:
+            elif isinstance(x, Ending):
                 size += x.size
                 end = segment.base_offset if x.end_offset is None else x.end_offset
-                each(lambda c, s=segment, x=x: c.ended(s, x), segment.log.path)  # type: ignore[misc]
-    each(lambda c: c.end(), log.files.path)
-    facts = Facts()
-    for c in active:
+                run.each(segment, lambda c, s=segment, x=x: c.ended(s, x))  # type: ignore[misc]
+            else:
+                unread.append(segment)
+                end = segment.base_offset
+                run.unread(segment, str(x))
+    run.end()
+    log = replace(log, unread=tuple((s.base_offset, _next_base(log, s)) for s in unread))
+    facts = Facts(end_uncertain=any(map(log.is_active, unread)))
+    for c in run.active:
         facts = c.learnt(facts)
+    if unread:  # an open transaction may have ended there, or begun
+        facts = replace(facts, last_stable_offset=None)
     first = log.files.segments[0].base_offset if log.files.segments else end
     start = first if log.log_start is None else max(first, log.log_start)
     listed = len(log.files.segments)
     summary = Summary(log, start, max(end, 0), listed, batches, counted, size, facts)
-    absent = [a for c in active for a in c.absent()] if log.alone else []
-    return LogResult(log, out, summary, problems, absent)
+    absent = [a for c in run.active for a in c.absent()] if log.alone else []
+    return LogResult(log, run.findings, summary, run.problems, absent)
+
+
+def _batches(segment: Segment, records: bool) -> Iterator[Chunk | Ending | UserError]:
+    """What is read of a segment; last how it ends, or why nothing more of it can be read."""
+    assert segment.log is not None
+    try:
+        yield from read_segment(segment.log, deep=True, records=records)
+    except UserError as e:
+        yield e
+
+
+def _next_base(log: Log, segment: Segment) -> int:
+    """Where the next segment begins; behind the last there is none."""
+    return min((s.base_offset for s in log.files.segments if s.base_offset > segment.base_offset), default=LONG_MAX)
 
 
 def _read_ahead(segment: Segment) -> Segment:
@@ -311,6 +385,7 @@ def check_log(log: Log, strict: bool, tick: Callable[[int, int], None] | None = 
     if log.clean is True:
         return _read(log, None, strict, tick)
     before = signature(log.files)
+    audited: LogResult | None = None
     for attempt in range(ATTEMPTS):
         try:
             now = listed_again(log.files)  # what was listed before may be gone
@@ -319,19 +394,13 @@ def check_log(log: Log, strict: bool, tick: Callable[[int, int], None] | None = 
         if now is None:
             return None
         log = replace(log, files=now)
-        audited, error = None, None
-        try:
-            audited = _read(log, None, strict, None if attempt else tick)
-        except UserError as e:
-            error = e
-        if audited is not None and not _suspicious(audited):
+        audited = _read(log, None, strict, None if attempt else tick)
+        if not _suspicious(audited):
             break
         after = signature(now)
         if after == before:
             break
         before = after
-    if error is not None:
-        raise error
     return audited
 
 
@@ -457,11 +526,11 @@ def _audited(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict:
             )
     for directory in wholes:
         for dc in checks().directories:
-            _guarded(out, problems, strict, dc, lambda c=dc, d=directory: c().check(d), directory.files.path)  # type: ignore[misc]
+            _guarded(out, problems, strict, dc, lambda c, d=directory: c.check(d), directory.files.path)  # type: ignore[misc]
     every = tuple(directories)
     if every:
         for cc in checks().clusters:
-            _guarded(out, problems, strict, cc, lambda c=cc: c().check(every, reread), every[0].files.path)  # type: ignore[misc]
+            _guarded(out, problems, strict, cc, lambda c: c.check(every, reread), every[0].files.path)
     if not any(s is not None for s in summaries) and not wholes and not problems:
         problems.append(f"{paths[0]}: nothing there could be audited")
     alone = [s.log for d in directories for s in d.logs if s.log.alone]
@@ -491,18 +560,23 @@ def _part(alone: Sequence[Log], absent: Sequence[tuple[Log, Absent]]) -> Part:
 
 
 def _guarded(
-    out: FindingList, problems: list[str], strict: bool, of: type, call: Callable[[], Iterable[Finding]], where: Path
+    out: FindingList,
+    problems: list[str],
+    strict: bool,
+    of: type[DirectoryCheck | ClusterCheck],
+    call: Callable[[Any], Iterable[Finding]],
+    where: Path,
 ) -> None:
+    check = of()
     try:
-        out.add(call())
+        out.add(call(check))
     except UserError as e:
-        if strict:
-            raise
         problems.append(str(e))
     except Exception as e:
         if strict:
             raise
         problems.append(_bug(where, of, e))
+    problems += check.problems
 
 
 def _bug(where: Path, of: type, e: Exception) -> str:
@@ -510,8 +584,12 @@ def _bug(where: Path, of: type, e: Exception) -> str:
 
 
 def reread(log: Log, records: bool = False) -> Iterator[tuple[Segment, Chunk]]:
-    """The chunks of a log once more, each with its segment. Raises UserError if a file cannot be read."""
+    """The chunks of a log once more, each with its segment, but for the segments that could not be read before. Raises
+    UserError if another cannot be read now."""
+    unread = {first for first, _ in log.unread}
     for segment in log.files.segments:
+        if segment.base_offset in unread:
+            continue
         assert segment.log is not None
         for x in read_segment(segment.log, deep=records, records=records):
             if not isinstance(x, Ending):

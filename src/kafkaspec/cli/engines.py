@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkaspec.cli import names
-from kafkaspec.cli.output import progress, say, tell, unjudged, write
+from kafkaspec.cli.output import not_kept, progress, say, tell, unjudged, write
 from kafkaspec.errors import INTERRUPTED, ErrorReport, UserError, unknown
 
 if TYPE_CHECKING:
@@ -301,6 +301,7 @@ def campaign(name: str, *, seeds: range, steps: int, out: Path, master: str | No
                 f"interrupted; the same command goes on from what is in {out}", exit_code=INTERRUPTED
             ) from None
     tell([result], json=json)
+    not_kept(*result.not_kept)
     return int(bool(result.failures))
 
 

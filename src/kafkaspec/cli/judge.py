@@ -17,9 +17,9 @@ import platformdirs
 
 from kafkaspec.cli import names
 from kafkaspec.cli.engines import worst
-from kafkaspec.cli.output import check_writable, harmless, interrupted_by, progress, tell, write
+from kafkaspec.cli.output import check_writable, harmless, interrupted_by, keep, not_kept, progress, tell, write
 from kafkaspec.contract.subsystem import Subsystem, components, find
-from kafkaspec.errors import INTERRUPTED, UserError
+from kafkaspec.errors import INTERRUPTED, UserError, unwritten
 from kafkaspec.judge.campaign import Fan
 from kafkaspec.judge.campaign import judge as judge_target
 from kafkaspec.judge.campaign import replay as ask_again
@@ -69,9 +69,9 @@ def judge(subsystem_names: Sequence[str], w: Options) -> int:
     results: list[SubsystemVerdict] = []
     with interrupted_by(signal.SIGTERM, signal.SIGHUP), _fan(w) as fan:
         for name in wanted:
-            with progress(f"judging {name}") as bar, _recording(w.record, name) as keep:
+            with progress(f"judging {name}") as bar, _recording(w.record, name) as record:
                 judged = judge_target(
-                    w.job(name), examples=w.examples, time_s=w.time_s, progress=bar, record=keep, fan=fan
+                    w.job(name), examples=w.examples, time_s=w.time_s, progress=bar, record=record, fan=fan
                 )
                 results.append(judged)
             if results[-1].interrupted:
@@ -179,24 +179,42 @@ def _recording(folder: Path | None, name: str) -> Iterator[Callable[[bytes], Non
     if folder is None:
         yield None
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{name}.ndjson").open("wb") as out:
+    file = folder / f"{name}.ndjson"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        out = file.open("wb")
+    except OSError as e:
+        not_kept(str(unwritten(file, e)))
+        yield None
+        return
+    why: list[OSError] = []
 
-        def keep(line: bytes) -> None:
-            out.write(line)
+    def record(line: bytes) -> None:
+        """Once a line is not kept, no more are: the file ends there."""
+        if not why:
+            try:
+                out.write(line)
+            except OSError as e:
+                why.append(e)
 
-        yield keep
+    try:
+        yield record
+    finally:
+        try:
+            out.close()
+        except OSError as e:
+            why.append(e)
+        not_kept(*(str(unwritten(file, e)) for e in why[:1]))
 
 
 def _kept(r: SubsystemVerdict, folder: Path) -> SubsystemVerdict:
-    """The rejected histories of a subsystem written, each to its file."""
+    """The rejected histories of a subsystem written, each to its file. What cannot be is told all the same."""
     files = []
     for n, rejection in enumerate(r.rejections, 1):
-        file = folder / f"{r.job.subsystem}-{n}.ndjson"
-        files.append(str(write(file, rejection.history.ndjson().decode())))
+        files.append(keep(folder / f"{r.job.subsystem}-{n}.ndjson", rejection.history.ndjson().decode()))
     last = ""
     if r.tally.trouble is not None and r.tally.last is not None:
-        last = str(write(folder / f"{r.job.subsystem}-trouble.ndjson", r.tally.last.ndjson().decode()))
+        last = keep(folder / f"{r.job.subsystem}-trouble.ndjson", r.tally.last.ndjson().decode())
     return replace(r, kept=tuple(files), kept_last=last)
 
 

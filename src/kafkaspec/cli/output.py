@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kafkaspec.errors import ErrorReport, SignalledError, UserError
+from kafkaspec.errors import ErrorReport, SignalledError, UserError, unwritten
 from kafkaspec.impl.common.files import printable
 
 if TYPE_CHECKING:
@@ -186,9 +186,25 @@ def write(path: Path, text: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     except OSError as e:
-        raise UserError(f"{path}: cannot be written: {(e.strerror or str(e)).lower()}") from None
+        raise unwritten(path, e) from None
     print(harmless(f"written: {path}"), file=sys.stderr)
     return path
+
+
+def keep(path: Path, text: str) -> str:
+    """Write a file that goes with a verdict, which is told all the same where it cannot be written. Its name; "" if it
+    is not there."""
+    try:
+        return str(write(path, text))
+    except UserError as e:
+        not_kept(str(e))
+        return ""
+
+
+def not_kept(*why: str) -> None:
+    """Say on standard error what could not be written, a line each."""
+    for line in why:
+        print(f"not kept: {printable(line)}", file=sys.stderr)
 
 
 class Progress:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkaspec.cli import names
-from kafkaspec.cli.output import check_writable, progress, tell
+from kafkaspec.cli.output import check_writable, not_kept, progress, tell
 from kafkaspec.errors import UserError, unknown
 from kafkaspec.workers import START, Say, cores, each
 
@@ -126,6 +126,7 @@ def simulate(
             here = _fan(text, wanted, jobs) if jobs > 1 else None
             result = run(scenario, **given, fan=here, progress=bar)
     tell([result], json=json)
+    not_kept(*result.not_kept)
     return int(bool(result.failures))
 
 

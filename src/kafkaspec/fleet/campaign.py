@@ -8,6 +8,7 @@ told once each; coverage is added up by file, by Spark's workers where there are
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import math
@@ -30,7 +31,7 @@ import kafkaspec.lockstep
 from kafkaspec.contract.history import History
 from kafkaspec.contract.project import PACKAGE
 from kafkaspec.contract.subsystem import COMMON, LAYERS, Subsystem
-from kafkaspec.errors import UserError
+from kafkaspec.errors import UserError, unwritten
 from kafkaspec.fleet.session import INSTALL, session
 from kafkaspec.language.concrete import Concrete
 from kafkaspec.lockstep.exhaustive import RefinementMapping
@@ -72,8 +73,8 @@ class Failure:
     """of the history, made small"""
     history: str
     """calls and answers, as `kafkaspec check` reads them"""
-    file: Path
-    """where the history is kept"""
+    file: Path | None
+    """where the history is kept; null if it could not be written"""
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ class CampaignResult:
     """distinct states of the spec's model; None if the spec names none"""
     model_states: int | None = None
     """how many that model has"""
+    not_kept: tuple[str, ...] = ()
+    """histories that could not be written, and why, a line each"""
 
     def refused(self, operation: str) -> int:
         """How many calls of an operation were refused."""
@@ -149,7 +152,7 @@ def campaign(
                 )
             files = spark.parallelize(store.files(), spark.defaultParallelism)
             covered = summed(files.mapPartitions(lambda some: [covered_in(seeds, some)]).collect())
-    failing, failures = _failures(subsystem, store, seeds)
+    failing, failures, not_kept = _failures(subsystem, store, seeds)
     machine = subsystem.spec.machine
     model = _model_of(subsystem)
     return CampaignResult(
@@ -168,6 +171,7 @@ def campaign(
         tuple(n for n, op in machine.operations.items() if op.generated and n not in covered.get("operation", {})),
         None if model is None else len(covered.get("model state", {})),
         None if model is None else len(model.concrete.reachable()[0]),
+        not_kept,
     )
 
 
@@ -425,8 +429,9 @@ def code_digest(subsystem: Subsystem) -> str:
 
 
 # ---- failures --------------------------------------------------------------------------------------------------------
-def _failures(subsystem: Subsystem, store: Store, seeds: range) -> tuple[int, tuple[Failure, ...]]:
-    """How many seeds fail, and each kind of failure once, made small: the one of most seeds first."""
+def _failures(subsystem: Subsystem, store: Store, seeds: range) -> tuple[int, tuple[Failure, ...], tuple[str, ...]]:
+    """How many seeds fail, and each kind of failure once, made small: the one of most seeds first. Also which histories
+    could not be written."""
     rows = store.table(seeds, failing=True).to_pylist()
     kinds: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for r in rows:
@@ -439,15 +444,20 @@ def _failures(subsystem: Subsystem, store: Store, seeds: range) -> tuple[int, tu
         found[key] = failure if same is None else replace(same, seeds=same.seeds + failure.seeds)
     ordered = sorted(found.values(), key=lambda f: (-f.seeds, f.seed))
     folder = store.out / "failures"
-    folder.mkdir(exist_ok=True)
-    for old in folder.glob("*.history"):
-        old.unlink()
-    out = []
+    with contextlib.suppress(OSError):  # what is to be written there says why it cannot be
+        folder.mkdir(exist_ok=True)
+        for old in folder.glob("*.history"):
+            old.unlink()
+    out, not_kept = list[Failure](), list[str]()
     for n, f in enumerate(ordered, 1):
         file = folder / f"{n:02}-{f.operation or 'spec'}.history"
-        file.write_text(f.history, "utf-8")
-        out.append(replace(f, file=file))
-    return len(rows), tuple(out)
+        try:
+            file.write_text(f.history, "utf-8")
+            out.append(replace(f, file=file))
+        except OSError as e:
+            out.append(f)
+            not_kept.append(str(unwritten(file, e)))
+    return len(rows), tuple(out), tuple(not_kept)
 
 
 def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) -> Failure:
@@ -455,7 +465,7 @@ def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) ->
     if first["verdict"] == "broken":
         again = f"kafkaspec campaign {subsystem.name} --seeds {first['seed']} --out DIR"
         text = f"# seed {first['seed']}: {first['shape']}\n# {again}\n"
-        return Failure(first["clause"], "", first["shape"], len(alike), first["seed"], 0, text, Path())
+        return Failure(first["clause"], "", first["shape"], len(alike), first["seed"], 0, text, None)
     told = orjson.loads(first["history"])
     history = History(tuple(told["records"]), told["why"], told["clause"], told["shape"])
     pair = subsystem.pairs()[0]
@@ -463,4 +473,4 @@ def _told(subsystem: Subsystem, alike: Sequence[dict[str, Any]], small: bool) ->
         history = shrunk(pair.machine, history, tried_beside(pair.machine, pair.driver()))
     calls = len(history.records) - 1
     text = str(replace(history, why=f"found by seed {first['seed']}\n{history.why}"))
-    return Failure(first["clause"], first["operation"], history.shape, len(alike), first["seed"], calls, text, Path())
+    return Failure(first["clause"], first["operation"], history.shape, len(alike), first["seed"], calls, text, None)

@@ -244,7 +244,7 @@ class SubsystemVerdict:
     replayed: str = ""
     """the file whose histories were asked, if they were given"""
     kept: tuple[str, ...] = ()
-    """the files of the rejected histories, where they are kept, in their order"""
+    """the files of the rejected histories, where they are kept, in their order; "" of one that could not be written"""
     kept_last: str = ""
     """the file of the history in which the target got into trouble"""
 
@@ -263,6 +263,10 @@ class SubsystemVerdict:
         if self.verdict != "rejected" and self.tally.trouble is None:
             return replace(self, examples=examples, interrupted=True, verdict="could not judge", why="interrupted")
         return replace(self, examples=examples, interrupted=True)
+
+    def kept_in(self, n: int) -> str:
+        """The file of the n-th rejected history; "" if it is not kept."""
+        return self.kept[n] if n < len(self.kept) else ""
 
     @property
     def exit_code(self) -> int:

@@ -384,7 +384,7 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
     if r.fickle:
         facts.append(("asked again", Cell("it was answered rightly: is the target deterministic?", "unknown")))
     facts.append(("found", Cell(f"in {times}, first after {count(r.calls, 'call')}{f', in {how}' if how else ''}")))
-    facts += [("kept in", Cell(j.kept[n]))] if n < len(j.kept) else []
+    facts += [("kept in", Cell(j.kept_in(n)))] if j.kept_in(n) else []
     grids = []
     if v.differences:
         rows = [(d.path, Cell(_json(d.seen), "bad"), Cell(_json(d.expected), "good")) for d in v.differences]
@@ -398,7 +398,7 @@ def _rejection(j: SubsystemVerdict, n: int, r: Rejection) -> Section:
         tuple(grids),
         history=readable(r.history, v.expected.get("state", ABSENT)),
         conversation=Conversation(r.history, j.target, f"{r.clause} {end}".strip()),
-        again=j.replay(j.kept[n]) if n < len(j.kept) else j.again,
+        again=j.replay(j.kept_in(n)) if j.kept_in(n) else j.again,
     )
 
 
@@ -490,6 +490,8 @@ def _campaign(c: CampaignResult) -> list[Section]:
         head = f"{c.subsystem}: {f.operation}" if f.operation else c.subsystem
         said = Cell(f"{count(f.seeds, 'seed')}, first {f.seed}", "bad")
         command = f"kafkaspec check {f.file} --subsystem {c.subsystem}"
+        if f.file is None:
+            command = f"kafkaspec campaign {c.subsystem} --seeds {f.seed} --steps {c.steps} --out DIR"
         out.append(Section(head, said, (f.clause,) if f.clause else (), history=f.history, again=command))
     return [*out, Section(f"{c.subsystem}: clauses", Cell("coverage"), grids=(clauses,), detail=True)]
 
@@ -517,11 +519,14 @@ def _simulated(s: SimulationResult) -> list[Section]:
         facts = [
             ("what", Cell(f.what)),
             ("made small", Cell(f"{count(len(f.choices), 'choice')}, {count(f.steps, 'step')}")),
-            ("history", Cell(str(f.file.with_suffix(".txt")))),
         ]
+        facts += [] if f.file is None else [("history", Cell(str(f.file.with_suffix(".txt"))))]
         rules = (f.rule,) if sentence(f.rule) else ()
-        command = f"kafkaspec simulate {s.scenario} --replay {f.file}"
-        out.append(Section(f"{s.scenario}: {f.rule}", said, rules, facts=tuple(facts), again=command))
+        history = f.history if f.file is None else ""
+        how = f"--seed {f.seed} --schedule {f.schedule}" if f.file is None else f"--replay {f.file}"
+        command = f"kafkaspec simulate {s.scenario} {how}"
+        title = f"{s.scenario}: {f.rule}"
+        out.append(Section(title, said, rules, facts=tuple(facts), history=history, again=command))
     return out
 
 

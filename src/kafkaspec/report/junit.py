@@ -77,7 +77,7 @@ def _case(
 
 
 def _again(j: SubsystemVerdict, n: int) -> str:
-    return j.replay(j.kept[n]) if n < len(j.kept) else j.again
+    return j.replay(j.kept_in(n)) if j.kept_in(n) else j.again
 
 
 def _said(j: SubsystemVerdict) -> str:

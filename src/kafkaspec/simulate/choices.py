@@ -234,8 +234,8 @@ def _fits(scenario: Scenario, name: str, value: Any) -> bool:
     if not rest.isdecimal() or len(rest) > 18 or not isinstance(value, list) or len(value) < 3 or not _is_ms(value[0]):
         return False
     match value[1:]:
-        case ["ask", str(node), _]:
-            return node in nodes
+        case ["ask", str(node), what]:
+            return node in nodes and scenario.understands(node, what)
         case ["partition", list(side), ms]:
             return all(isinstance(n, str) and n in nodes for n in side) and _is_ms(ms)
         case ["cut", str(a), str(b), ms]:

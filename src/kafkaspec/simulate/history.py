@@ -10,7 +10,8 @@ from typing import Any, Final
 import orjson
 
 from kafkaspec.contract.subsystem import stating
-from kafkaspec.errors import UserError
+from kafkaspec.errors import UserError, unknown
+from kafkaspec.simulate.choices import SCHEDULES
 from kafkaspec.simulate.scenario import Ask, Boot, Crash, Fault, Message, Send, SetTimer, Step, Timer
 from kafkaspec.simulate.world import Run
 
@@ -149,4 +150,8 @@ def read(path: Path) -> RunFile:
     for name, kind in (("simulation", str), ("seed", int), ("schedule", str), ("rule", str), ("choices", dict)):
         if type(found.get(name)) is not kind:
             raise UserError(f"{path}: is no run of a simulation: {name}: {kind.__name__} is wanted")
+    if found["seed"] < 0:
+        raise UserError(f"{path}: is no run of a simulation: seed: {found['seed']} is below 0")
+    if found["schedule"] not in SCHEDULES:
+        raise UserError(f"{path}: is no run of a simulation: {unknown('schedule', found['schedule'], SCHEDULES)}")
     return RunFile(found["simulation"], found["seed"], found["schedule"], found["rule"], found["choices"])

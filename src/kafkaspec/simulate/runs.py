@@ -12,7 +12,7 @@ from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Final
 
-from kafkaspec.errors import INTERRUPTED, UserError
+from kafkaspec.errors import INTERRUPTED, UserError, unwritten
 from kafkaspec.simulate import history
 from kafkaspec.simulate.choices import Choices, RandomChoices, Schedule, checked, of_seed
 from kafkaspec.simulate.outcome import Outcome
@@ -51,8 +51,8 @@ class SimulationFailure:
     """of the small run: all that was not as usual"""
     history: str
     """of the small run, for people"""
-    file: Path
-    """from which the small run is made again; its history lies beside it"""
+    file: Path | None
+    """from which the small run is made again; its history lies beside it. Null if it could not be written"""
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ class SimulationResult:
     out: Path
     kept: int = 0
     """seeds that were run before, by a run that was interrupted"""
+    not_kept: tuple[str, ...] = ()
+    """files that could not be written, and why, a line each"""
 
     @property
     def never(self) -> tuple[str, ...]:
@@ -127,7 +129,7 @@ def simulate(
 ) -> SimulationResult:
     """Run every seed, or as many as there is time for, but some in any case. The same seeds have the same outcomes,
     whoever runs them. With `resume` they are kept in that file, and those that are in it are not run again. Raises
-    UserError when it is interrupted, and where a file cannot be written."""
+    UserError when it is interrupted, and for a `resume` that cannot be read. What cannot be written is told."""
     began = time.monotonic()
     store = None if resume is None else Store(resume, scenario, schedule)
     every = [] if store is None else [o for o in store.kept.values() if o.seed in seeds]
@@ -145,10 +147,14 @@ def simulate(
         for stretch in stretches:
             yield [outcome(scenario, seed, schedule) for seed in stretch]
 
+    not_kept: list[str] = []
     try:
         for found in (fan or here)(chunks()):
-            if store is not None:
-                store.append(found)
+            if store is not None and not not_kept:
+                try:
+                    store.append(found)
+                except UserError as e:
+                    not_kept.append(str(e))
             every += found
             broken.update(o.violation.rule for o in found if o.violation is not None)
             if progress is not None:
@@ -163,7 +169,7 @@ def simulate(
         counted.update(o.counts)
     firsts = {o.violation.rule: o for o in reversed(every) if o.violation is not None}
     failures = [
-        _failure(scenario, rule, first, schedule, broken[rule], out, progress)
+        _failure(scenario, rule, first, schedule, broken[rule], out, progress, not_kept)
         for rule, first in sorted(firsts.items(), key=lambda f: f[1].seed)
     ]
     return SimulationResult(
@@ -179,6 +185,7 @@ def simulate(
         dict(counted),
         out,
         sum(o.seed in there for o in every),
+        tuple(not_kept),
     )
 
 
@@ -196,10 +203,24 @@ def _interrupted(scenario: Scenario, every: Sequence[Outcome], schedule: Schedul
     return f"{said}, {len(failing):,} of which break a rule; the first again: {again}"
 
 
+def again_of(scenario: str, seed: int, schedule: str, file: Path | None) -> str:
+    """The command that makes a failure again."""
+    how = f"--seed {seed} --schedule {schedule}" if file is None else f"--replay {file}"
+    return f"kafkaspec simulate {scenario} {how}"
+
+
 def _failure(
-    scenario: Scenario, rule: str, first: Outcome, schedule: Schedule, seeds: int, out: Path, progress: Progress | None
+    scenario: Scenario,
+    rule: str,
+    first: Outcome,
+    schedule: Schedule,
+    seeds: int,
+    out: Path,
+    progress: Progress | None,
+    not_kept: list[str],
 ) -> SimulationFailure:
-    """The first failure of a rule, made small and kept. Raises UserError if the seed is another run the second time."""
+    """The first failure of a rule, made small and kept; where it cannot be, why is added to `not_kept`. Raises
+    UserError if the seed is another run the second time."""
     seed, own = first.seed, of_seed(schedule, first.seed)
 
     def attempt(n: int) -> None:
@@ -216,15 +237,17 @@ def _failure(
     assert small.violation is not None
     name = scenario.name.replace(":", "-").replace("/", "-").lstrip("-.")  # no option for a shell, nor hidden
     file = out / f"{name}-{seed}-{own}.json"
-    text = history.page(small, f"kafkaspec simulate {scenario.name} --replay {file}")
+    kept: Path | None = file
+    text = history.page(small, again_of(scenario.name, seed, own, file))
     try:
         out.mkdir(parents=True, exist_ok=True)
         file.write_bytes(history.encoded(small, seed, own))
         file.with_suffix(".txt").write_text(text, "utf-8")
     except OSError as e:
-        raise UserError(f"{file}: cannot be written: {(e.strerror or str(e)).lower()}") from None
+        not_kept.append(str(unwritten(file, e)))
+        kept, text = None, history.page(small, again_of(scenario.name, seed, own, None))
     what = small.violation.what
-    return SimulationFailure(rule, what, seeds, seed, own, len(small.steps), small.choices, text, file)
+    return SimulationFailure(rule, what, seeds, seed, own, len(small.steps), small.choices, text, kept)
 
 
 def replay(scenario: Scenario, file: Path, *, full: bool = False) -> Replay:

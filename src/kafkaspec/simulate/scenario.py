@@ -190,3 +190,6 @@ class Scenario:
     """what a disk raises at its `crash_at`"""
     is_routine: Callable[[Step], bool] = lambda step: False
     """steps that a history need not show one by one"""
+    understands: Callable[[str, Json], bool] = lambda node, what: True
+    """whether a node knows a request: a kept run in which anything else is asked for is not made again, as it would not
+    be what it was"""

@@ -120,7 +120,10 @@ def lay(name: str, case: Case, root: Path) -> Laid:
     identities = {str(x.files.path): context.identity(x) for x in found.places}
     logs = [[_known(log, case) for log in of] for of in context.contexts(found.places)]
     for path in case.gone:
-        (root / path).unlink()
+        if (root / path).is_dir():
+            shutil.rmtree(root / path)
+        else:
+            (root / path).unlink()
     return Laid(name, case, root, paths, found, logs, identities)
 
 
@@ -166,7 +169,7 @@ class Bench:
             return self.now.scan(file, deep=deep, records=records)
 
         def again(files: Any) -> Any:
-            return files
+            return files if files.path.is_dir() else None
 
         there = {
             "contexts": contexts, "discover": found, "identity": identity, "read_segment": scan,

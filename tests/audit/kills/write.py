@@ -309,7 +309,7 @@ class Case:
     only: Sequence[str] = ()
     """paths to audit, instead of the folders"""
     gone: Sequence[str] = ()
-    """files that are not there any more when they are read"""
+    """files, or folders, that are not there any more when they are read"""
     later: Mapping[str, bytes] = field(default_factory=dict)
     """files that a running broker writes while the first segment is read, and what they hold then"""
 

@@ -104,6 +104,9 @@ CASES = {
         )
         for kind in ("recovery", "high")
     },
+    "recovery of a partition that is not there any more": lambda: one(
+        seg(7, one_record(7, leader_epoch=0)), gone=["d/t-0"], clean=False, recovery={"t-0": 8}
+    ),
     "a high watermark below a start at the end": lambda: ends(starts={"t-0": 12}, high={"t-0": 8}),
     **{
         f"{kind}: {name}": (lambda kind=kind, text=text: file(kind, text))
