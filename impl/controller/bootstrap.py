@@ -10,7 +10,6 @@ import base64
 import hashlib
 import hmac
 import os
-import re
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
