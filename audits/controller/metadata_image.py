@@ -66,6 +66,8 @@ NEVER_BOOTSTRAP: Final = frozenset({REGISTER_BROKER, NEW_TOPIC, CHANGE, NO_OP})
 """What a controller writes only when its first transaction has ended."""
 BOOTSTRAP: Final = "Bootstrap records"
 NOT_REACHED: Final = 1 << 62
+OLDER: Final = range(1, levels_of(METADATA_VERSION).least)
+"""metadata.version before 3.3-IV3"""
 LEADERS_UNFENCED: Final = 26
 """4.1-IV0: a log of this metadata.version was written by a controller that leaves no leader fenced"""
 OF_A_STATE: Final = tuple(f"IMG-{n}" for n in (*range(1, 4), 6, 7, 9, *range(12, 19), 20, 21, 24, *range(26, 32)))
@@ -393,9 +395,7 @@ class RecordReader:
             self.newer = (
                 fields["name"] == METADATA_VERSION and fields["featureLevel"] > levels_of(METADATA_VERSION).most
             )
-            older = (
-                fields["name"] == METADATA_VERSION and 0 < fields["featureLevel"] < levels_of(METADATA_VERSION).least
-            )
+            older = fields["name"] == METADATA_VERSION and fields["featureLevel"] in OLDER
             whose = (
                 "an older Kafka: those that 4.3.0 reads begin with 7" if older else "a newer Kafka, or none of Kafka's"
             )

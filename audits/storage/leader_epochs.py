@@ -167,7 +167,7 @@ class LeaderEpochCheck(LogCheck):
     def _of_file(
         self, severity: Severity, clause: str, message: str, expected: str, recovery: str, line: int | None
     ) -> None:
-        where = self.file if self.file is not None else str(self.folder or self.log.files.path)
+        where = self.file if self.file is not None else str(self.folder)
         self.wrong_file.append(
             self.log.finding(severity, clause, where, message, expected=expected, recovery=recovery, line=line)
         )

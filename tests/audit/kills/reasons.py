@@ -102,7 +102,6 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     "storage/leader_epochs": {
         "outliers_of:2:one less": SPEED,
         "outliers_of:2:false": SPEED,
-        "LeaderEpochCheck._of_file:1:true": "what is wrong with a file is asked of one that is there",
         "LeaderEpochCheck._take:2:false": SPEED,
         "LeaderEpochCheck._take:6:one more": SPEED,
         "LeaderEpochCheck._take:6:true": SPEED,

@@ -166,5 +166,11 @@ CASES = {
         f"no partition.metadata, {x}": (lambda x=x: metadata(None, ID, name=f"t-0.{AWAY}-{x}"))
         for x in ("delete", "future", "stray")
     },
+    **{
+        f"a directory in the place of partition.metadata{', alone' * alone}": lambda alone=alone: metadata(
+            None, ID, folders=("partition.metadata",), alone=alone
+        )
+        for alone in (False, True)
+    },
     "no partition.metadata, a damaged batch": lambda: one(seg(7, b(7, problem=3)), id=ID),
 }

@@ -246,4 +246,11 @@ CASES = {
         "00120", [(0, 0), (1, 1)], limits={"storage.leader_epochs:MOST_WEIGHED": 3}
     ),
     "epochs fall, and a file that cannot be compared": lambda: log("110000", b"0\n3\n1 0\n0 0\n1 3\n"),
+    **{
+        f"a directory in the place of the file{', alone' * alone}{', and epochs that fall' * (epochs == '10')}": (
+            lambda alone=alone, epochs=epochs: log(epochs, None, folders=("leader-epoch-checkpoint",), alone=alone)
+        )
+        for alone in (False, True)
+        for epochs in ("01", "10")
+    },
 }

@@ -400,6 +400,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "a newer metadata.version in the batch": then([level(32), changed(0, GONE)]),
     "an older metadata.version": then(level(6), changed(0, GONE)),
     "an unknown feature": then(made("FeatureLevelRecord", name="new", featureLevel=1), changed(0, GONE)),
+    **{
+        f"metadata.version {n}": lambda n=n: log(level(n), NO_OP) for n in (-1, 0, 1, 2, 6, 7, 31, 32)
+    },
     "a feature's unknown level": then(made("FeatureLevelRecord", name="group.version", featureLevel=99), changed(9)),
     "a version above the metadata.version's": lambda: log(level(21), topic(), partition()),
     "a version above, that is wrong too": lambda: log(level(21), changed(0, GONE)),
