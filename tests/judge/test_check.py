@@ -20,7 +20,7 @@ from kafkaspec.judge.verdict import DeviationCount, Verdict
 from tests.lockstep import toy
 
 
-def judge(text: str, machine: Machine[Any] = toy.plain, **options: Any) -> Verdict:
+def judge(text: str, machine: Machine[Any] = toy.machine, **options: Any) -> Verdict:
     """Check a history written as text."""
     return check(machine, history.parse(text, "toy.history").ndjson().splitlines(), name="toy", **options)
 
@@ -47,7 +47,7 @@ LONG = "push value=7\npush value=1\nsave\npop\npush value=0\npush value=5\npush 
 
 
 def test_accepts_what_the_spec_does_and_counts_it() -> None:
-    v = check(toy.plain, lines(recorded(LONG)))
+    v = check(toy.machine, lines(recorded(LONG)))
     assert (v.verdict, v.exit_code, v.events, v.histories) == ("accepted", 0, 11, 1)
     assert v.operations == {"push": 5, "pop": 2, "save": 1, "restore": 1, "drain": 2}
     assert v.clauses == {"TOY-1": 4, "TOY-3": 1, "TOY-4": 3, "TOY-7": 1, "TOY-8": 1, "TOY-5": 1}
@@ -56,11 +56,10 @@ def test_accepts_what_the_spec_does_and_counts_it() -> None:
 
 def test_init_sets_the_configuration_and_begins_a_new_history() -> None:
     v = judge(
-        "init capacity=1\npush value=1 -> 1\npush value=2 !! java.lang.IllegalStateException\ninit\npush value=3 -> 1",
-        toy.machine,
+        "init capacity=1\npush value=1 -> 1\npush value=2 !! java.lang.IllegalStateException\ninit\npush value=3 -> 1"
     )
     assert (v.verdict, v.histories, v.events) == ("accepted", 2, 5)
-    v = judge('init capacity=1\npush value=1 -> 1\n  state {}\ninit\n  state {"items":[1]}', toy.machine)
+    v = judge('init capacity=1\npush value=1 -> 1\n  state {}\ninit\n  state {"items":[1]}')
     assert (v.verdict, v.line, v.call) == ("rejected", 3, "init")
 
 
@@ -79,7 +78,7 @@ def test_rejects_a_wrong_result_with_step_clause_values_and_nearest() -> None:
 def test_rejects_a_wrong_state_by_its_path() -> None:
     records = recorded(LONG)
     records[4]["state"]["saved"] = [7, 2]
-    v = check(toy.plain, lines(records), name="t.ndjson")
+    v = check(toy.machine, lines(records), name="t.ndjson")
     assert (v.step, v.clause) == (4, "TOY-1")
     assert [str(d) for d in v.differences] == ["state.saved[1]: seen 2, expected 1"]
 
@@ -116,10 +115,10 @@ def test_a_bool_is_not_a_number_in_the_state_either() -> None:
     assert judge('save\n  state {"turnedAway":false}').verdict == "rejected"
     records = recorded("save")
     records[0]["state"]["full"] = 0
-    assert check(toy.plain, lines(records)).verdict == "rejected"
+    assert check(toy.machine, lines(records)).verdict == "rejected"
     records[0]["state"]["full"] = False
     records[0]["state"]["turnedAway"] = 0.0
-    assert check(toy.plain, lines(records)).verdict == "accepted"
+    assert check(toy.machine, lines(records)).verdict == "accepted"
 
 
 def test_parts_of_a_state_are_compared_and_the_rest_is_not() -> None:
@@ -211,19 +210,19 @@ def test_real_calls_without_answers_are_still_explained() -> None:
             for key in list(r.get("state", ())):
                 if rng.random() < 0.4:
                     del r["state"][key]
-        assert check(toy.plain, lines(records)).verdict == "accepted"
+        assert check(toy.machine, lines(records)).verdict == "accepted"
         for r in records:
             if rng.random() < 0.1:
                 r["args"].pop("value", None)
         try:
-            assert check(toy.plain, lines(records)).verdict == "accepted"
+            assert check(toy.machine, lines(records)).verdict == "accepted"
         except UserError:
             undecided += 1
     assert undecided < 20
 
 
 def test_a_choice_among_all_there_are_is_no_guess() -> None:
-    machine = toy.build(initial=toy.unconfigured)
+    machine = toy.build()
     machine.candidates["value"] = lambda state: Exhaustive([0, 1, 7])
     assert judge("push\npop -> 7", machine).verdict == "accepted"
     assert judge("push\npop -> 5", machine).verdict == "rejected"
@@ -237,7 +236,7 @@ def test_too_many_possible_states_end_in_a_clear_statement() -> None:
 
 
 def test_a_known_deviation_is_accepted_by_name_and_rejected_by_strict() -> None:
-    machine = toy.build(initial=toy.unconfigured)
+    machine = toy.build()
     machine.deviations += [toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY]
     bad = 'push value=1\nsave\nrestore\nrestore\npop -> 1\n  state {"items":[-1],"saved":[1]}\npop -> -1\nsave'
     v = judge(bad.replace("pop -> -1\n", ""), machine)
@@ -252,7 +251,7 @@ def test_a_known_deviation_is_accepted_by_name_and_rejected_by_strict() -> None:
     assert "this is known deviation TOY-D1" in v.what
     once = bad.replace("restore\nrestore\n", "restore\n")
     assert judge(once, machine).step == 3
-    lost = toy.build(initial=toy.unconfigured)
+    lost = toy.build()
     lost.deviations.append(replace(toy.SHOWS_GARBAGE, lost=lambda ghost: True))
     v = judge(bad.replace("[-1]", "[-2]"), lost)  # nothing of it is compared, and that is said
     assert (v.verdict, v.deviations["TOY-D1"]) == ("accepted", DeviationCount(2, 4, 5, uncompared=2))
@@ -268,7 +267,7 @@ def test_a_known_deviation_is_accepted_by_name_and_rejected_by_strict() -> None:
 
 @pytest.mark.parametrize("deviation", [toy.SHOWS_GARBAGE, toy.ANSWERS_EMPTY])
 def test_the_history_of_a_deviation_shows_it(deviation: Any) -> None:
-    right, wrong = shown(toy.plain, deviation)
+    right, wrong = shown(toy.machine, deviation)
     assert right != wrong
 
 
@@ -313,13 +312,13 @@ def test_files_plain_gzipped_and_as_text(tmp_path: Path) -> None:
     plain.write_bytes(text)
     zipped.write_bytes(gzip.compress(text))
     readable.write_text(str(history.History(tuple({k: v for k, v in r.items() if k != "i"} for r in recorded(LONG)))))
-    assert [check(toy.plain, p).events for p in (plain, zipped, readable)] == [11, 11, 11]
+    assert [check(toy.machine, p).events for p in (plain, zipped, readable)] == [11, 11, 11]
     readable.write_text("# two comments\n\npush value=1 -> 1\n  state {}\n#\npop -> 2\n")
-    assert check(toy.plain, readable).line == 6
+    assert check(toy.machine, readable).line == 6
     zipped.write_bytes(zipped.read_bytes()[:50])
     for path in (tmp_path / "none", tmp_path, zipped):
         with pytest.raises(UserError, match=f"^{path}: cannot read"):
-            check(toy.plain, path)
+            check(toy.machine, path)
 
 
 def test_doubles_that_are_computed_compare_exactly() -> None:

@@ -202,7 +202,7 @@ def test_what_is_tried_is_of_the_types(subsystem: Subsystem) -> None:
 
 # ---- skipped lines ---------------------------------------------------------------------------------------------------
 def toy_check(*lines: str, **options: Any) -> Verdict:
-    return check(toy.plain, lines, name="t", **options)
+    return check(toy.machine, lines, name="t", **options)
 
 
 PUSH = '{"op":"push","args":{"value":1},"result":1}'
@@ -264,39 +264,6 @@ def test_after_a_skipped_line_the_next_history_is_judged() -> None:
     assert "skipped line 1: unknown operation" in v.text()
     v = toy_check(*['{"op":"x"}'] * 3, INIT)
     assert "skipped 3 lines, first line 1: unknown operation of toy 'x'" in v.text()
-
-
-CONFIGURED = [
-    '{"op":"push","args":{"value":1},"result":1}',
-    '{"op":"push","args":{"value":1},"error":{"class":"java.lang.IllegalStateException"}}',
-    '{"op":"push","args":{"value":1},"result":77}',
-]
-"""of a queue with a capacity of one, but for the last answer, which none gives"""
-
-
-def test_without_init_what_another_configuration_may_explain_is_not_judged() -> None:
-    v = check(toy.machine, CONFIGURED, name="t")
-    assert (v.verdict, v.exit_code, v.events, v.unjudged) == ("incomplete", 2, 1, 1)
-    assert v.text().splitlines() == [
-        "could not judge all: t: 1 event in 1 history accepted, 1 line skipped, 1 line after it not judged",
-        f"  skipped line 2: {judging.WITHOUT_INIT}",
-    ]
-    with pytest.raises(UserError, match=r"^t:1: the default configuration does not explain it, and no line `init`"):
-        check(toy.machine, CONFIGURED[1:], name="t")
-    v = check(toy.machine, [*CONFIGURED, INIT, *CONFIGURED], name="t")
-    assert (v.verdict, v.line) == ("rejected", 6)
-    assert check(toy.machine, [INIT, *CONFIGURED], name="t").line == 3
-    assert check(toy.machine, CONFIGURED[:1], name="t").verdict == "accepted"
-    broken = '{"op":"push","args":{"value":-1},"result":1}'
-    assert check(toy.machine, [CONFIGURED[0], broken], name="t").verdict == "incomplete"
-
-
-def test_without_a_configuration_no_init_is_needed() -> None:
-    assert check(toy.plain, CONFIGURED, name="t").line == 2
-
-
-def test_without_init_an_answer_that_is_the_same_in_every_state_is_judged() -> None:
-    assert judged_epochs(READ % "[[1,2]]").verdict == "rejected"
 
 
 def test_without_a_state_the_lines_after_a_skipped_one_are_judged() -> None:
@@ -412,7 +379,7 @@ def test_reasons_are_few() -> None:
 def test_a_long_line_ends_with_one_line() -> None:
     long = b'{"op":"push","args":{"value":"' + b"x" * trace.MAX_LINE_BYTES + b'"}}'
     with pytest.raises(UserError, match=r"^t:2: longer than 16 MiB$"):
-        check(toy.plain, [PUSH, long], name="t")
+        check(toy.machine, [PUSH, long], name="t")
 
 
 def test_a_large_value_is_not_told_whole() -> None:
@@ -429,10 +396,10 @@ def test_the_larger_a_rejected_line_the_fewer_calls_are_tried(monkeypatch: pytes
     counting = CallCounter(monkeypatch)
     machine = subsystems()["producer_state"].spec.machine
     call = '{"op":"advance","args":{"ms":1},"result":"%s"}'
-    assert check(machine, [INIT, call % ""]).verdict == "rejected"
+    assert check(machine, [call % ""]).verdict == "rejected"
     small, counting.calls = counting.calls, 0
     assert 1_000 < small <= 2 * (judging.MAX_NEAREST + 10)
-    assert check(machine, [INIT, call % ("x" * 1_000_000)]).verdict == "rejected"
+    assert check(machine, [call % ("x" * 1_000_000)]).verdict == "rejected"
     assert counting.calls < 50
 
 
@@ -476,7 +443,7 @@ def test_of_a_key_that_stands_there_twice_the_last_counts() -> None:
 )
 def test_what_is_no_json_object_ends_the_check(data: bytes, said: str) -> None:
     with pytest.raises(UserError, match=re.escape(f"t:2: {said}")):
-        check(toy.plain, [PUSH, data, PUSH], name="t")
+        check(toy.machine, [PUSH, data, PUSH], name="t")
 
 
 @pytest.mark.parametrize(
@@ -485,19 +452,19 @@ def test_what_is_no_json_object_ends_the_check(data: bytes, said: str) -> None:
 def test_a_number_beyond_all_doubles_is_one_that_does_not_fit(number: str) -> None:
     """It is JSON, and no value of any argument. A text of digits is none."""
     line = '{"op":"push","args":{"value":NUMBER},"result":"\\\\\\"1e999"}'.replace("NUMBER", number)
-    v = check(toy.plain, [PUSH, line, PUSH], name="t")
+    v = check(toy.machine, [PUSH, line, PUSH], name="t")
     assert (v.verdict, v.unjudged, [s.line for s in v.skipped.values()]) == ("incomplete", 1, [2])
     (what,) = v.skipped
     assert re.search(r"value is integer, not -?1e\+?308 \(integers have 64 bits, signed\)$", what)
     shown = '{"op":"pop","args":{},"result":%s}'
-    assert check(toy.plain, [PUSH, shown % number], name="t").verdict == "rejected"
+    assert check(toy.machine, [PUSH, shown % number], name="t").verdict == "rejected"
 
 
 @pytest.mark.parametrize("text", [f"{PUSH}\r\n\r\n{POP}\r\n", f"\ufeff{PUSH}\n\n  \n{POP}\n", f"{PUSH}\n{POP}"])
 def test_ends_of_lines_blank_lines_and_a_mark_of_utf_8(text: str, tmp_path: Path) -> None:
     file = tmp_path / "f.ndjson"
     file.write_text(text, "utf-8", newline="")
-    v = check(toy.plain, file)
+    v = check(toy.machine, file)
     assert (v.verdict, v.events) == ("accepted", 2)
 
 
@@ -511,7 +478,7 @@ def test_a_history_in_text_has_the_same_limits(value: str, tmp_path: Path) -> No
     file = tmp_path / "f.history"
     file.write_text(HISTORY % value)
     with pytest.raises(UserError, match=r"f\.history:1:"):
-        check(toy.plain, file)
+        check(toy.machine, file)
 
 
 def test_a_long_history_in_text_is_not_read(tmp_path: Path) -> None:
@@ -519,7 +486,7 @@ def test_a_long_history_in_text_is_not_read(tmp_path: Path) -> None:
     with file.open("wb") as f:
         f.truncate(trace.MAX_LINE_BYTES + 1)
     with pytest.raises(UserError, match="a history in text longer than 16 MiB is not read"):
-        check(toy.plain, file)
+        check(toy.machine, file)
 
 
 def bomb(parts: Iterable[bytes]) -> bytes:
@@ -542,7 +509,7 @@ def test_a_bomb_is_not_unpacked(filling: bytes, tmp_path: Path, monkeypatch: pyt
         return n
 
     monkeypatch.setattr(trace.CountingReader, "readinto", readinto)
-    v = check(toy.plain, file)
+    v = check(toy.machine, file)
     assert (v.verdict, v.exit_code, v.events) == ("incomplete", 2, 1)
     assert v.unread is not None
     assert v.unread.what == "the file unpacks to more than 200 times its size"
@@ -617,15 +584,15 @@ def test_a_large_file_may_take_longer(name: str, s_a_mb: str, tmp_path: Path, mo
     file = tmp_path / name
     data = "\n".join([DRAIN] * 200).encode()
     file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    v = check(toy.plain, file)
+    v = check(toy.machine, file)
     assert v.unread is not None
     assert f"or {s_a_mb} s for each MB" in v.unread.what
     monkeypatch.setattr(judging, "CPU_S_A_MB", 1e9)
     monkeypatch.setattr(judging, "CPU_S_A_PACKED_MB", 1e9)
-    assert check(toy.plain, file).verdict == "accepted"
+    assert check(toy.machine, file).verdict == "accepted"
     monkeypatch.setattr(judging, "CPU_S_A_MB", 190 / file.stat().st_size * 1e6)
     monkeypatch.setattr(judging, "CPU_S_A_PACKED_MB", 190 / file.stat().st_size * 1e6)
-    v = check(toy.plain, file)
+    v = check(toy.machine, file)
     assert v.unread is not None
     assert v.unread.line == 191
 

@@ -86,7 +86,6 @@ def test_a_recording_may_have_any_numbers() -> None:
         }  # fmt: skip
         verification = {"producerId": 4, "sequence": 0, "epoch": 0, "supportsEpochBump": False}
         return [
-            orjson.dumps({"op": "init"}),
             orjson.dumps({"op": "startVerification", "args": verification, "result": first}),
             orjson.dumps({"op": "produce", "args": {**batch, "guard": given}, "result": {"startedTransactions": [0]}}),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,10 +29,6 @@ def initial(capacity: int = 3) -> Queue:
     return Queue(capacity=capacity)
 
 
-def unconfigured() -> Queue:
-    return Queue()
-
-
 def observe(state: Queue) -> Json:
     saved = None if state.saved is None else list(state.saved)
     return Fields(items=list(state.items), saved=saved, turnedAway=state.turned_away, full=full(state))
@@ -42,7 +38,7 @@ def full(state: Queue) -> bool:
     return len(state.items) == state.capacity
 
 
-def build(name: str = "toy", initial: Callable[..., Queue] = initial) -> Machine[Queue]:
+def build(name: str = "toy") -> Machine[Queue]:
     """A machine of its own for each test that spoils one."""
     machine = Machine(name, initial, observe)
 
@@ -86,8 +82,6 @@ def build(name: str = "toy", initial: Callable[..., Queue] = initial) -> Machine
 
 
 machine = build()
-plain = build(initial=unconfigured)
-"""has no configuration: a recording needs no line `init`"""
 
 
 def _pushes_twice(ghost: int, state: Queue, op: str, arguments: Mapping[str, Any], result: Json, seen: Json) -> Any:

@@ -14,8 +14,7 @@ is on the other path, which need not be fast.
 A recording may be anything. What a line costs is bounded, whatever it says, and arguments are looked at before a
 function of the spec gets them. A line that is JSON, and no line of a trace that this version knows, is *skipped*:
 nobody knows the state after it, so until a line shows all of it, or the next `init`, only answers are judged that are
-the same in every state; and the trace is never accepted. So it is with a line before the first `init` that is wrong
-only if the configuration, which nobody said, was the default one.
+the same in every state; and the trace is never accepted.
 
 A spec is fast here if its state is built positionally (a NamedTuple, or a dataclass without `dataclasses.replace`), if
 an immutable part of it, such as one snapshot's view, keeps its observation once built, and if the observation's keys
@@ -87,11 +86,6 @@ MAX_REASONS: Final = 20
 """Reasons for which lines were skipped, at most, that are told; of the others only the number of their lines."""
 MAX_PLACES: Final = 1_000
 """In which a state that a line shows is found to differ; no further one is looked for."""
-
-WITHOUT_INIT: Final = (
-    "the default configuration does not explain it, and no line `init` before it says which one it was"
-)
-"""Why a line is skipped."""
 
 FIELDS = ("i", "op", "args", "result", "error", "state", "parts")
 _STATE = b',"state":'  # 9 bytes
@@ -267,9 +261,6 @@ class Check:
         self.unjudged = 0
         self.unknown_since: int | None = None
         """the skipped line after which the state is not known"""
-        self.assumed = skips and bool(self.configuration)
-        """the configuration is the default one, for no line `init` has said which it is: another may explain what this
-        one does not"""
         self.unread: UnreadRest | None = None
         self.clock: Clock | None = None
         """what bounds the time of a check; None in a campaign of the judge, which bounds it by itself"""
@@ -503,12 +494,7 @@ class Check:
                 return self.begin(line)
             if self.unknown_since is not None:
                 return self.in_any_state(line)
-            explanations = self.explanations(line)
-            if self.assumed and not (explanations.found or explanations.deviated):
-                sure = self.answer_alone(line)
-                if sure is None or sure[1].found or sure[1].deviated:
-                    self.unknown(number, WITHOUT_INIT)
-            return self.settled(line, explanations)
+            return self.settled(line, self.explanations(line))
         except NotOfTheSpec as e:
             if not self.skips:
                 raise
@@ -519,25 +505,20 @@ class Check:
     def in_any_state(self, line: Line) -> Verdict | None:
         """Judge a call whose state nobody knows: its answer, if that is the same in every state. None if it is right,
         or was not judged."""
-        if (sure := self.answer_alone(line)) is not None:
-            verdict = self.settled(*sure)
-            self.resume(line.record)
-            return verdict
+        op = self.machine.operations.get(line.op or "")
+        if op is not None and op.needs_no_state and self.complete(line):
+            record = {k: v for k, v in line.record.items() if k not in ("state", "parts")}
+            answer = line._replace(record=record)
+            explanations = self.explanations(answer)
+            if any(explanations) or self.strict or not self.initials:
+                verdict = self.settled(answer, explanations)
+                self.resume(line.record)
+                return verdict
+            # a known deviation may be met that comes of what was before
         self.events -= 1
         self.unjudged += 1
         self.resume(line.record)
         return None
-
-    def answer_alone(self, line: Line) -> tuple[Line, Explanations] | None:
-        """A call's answer without the state after it, and what explains that, if it is the same in every state."""
-        op = self.machine.operations.get(line.op or "")
-        if op is None or not op.needs_no_state or not self.complete(line):
-            return None
-        answer = line._replace(record={k: v for k, v in line.record.items() if k not in ("state", "parts")})
-        explanations = self.explanations(answer)
-        if any(explanations) or self.strict or not self.initials:
-            return answer, explanations
-        return None  # a known deviation may be met that comes of what was before
 
     def resume(self, record: Mapping[str, Any]) -> None:
         """Go on from the states that a line shows: see `Machine.states_shown`. Known deviations that come of what was
@@ -615,7 +596,6 @@ class Check:
         except Exception as e:
             self.unknown(line.number, f"init: the spec cannot start from these arguments ({_error(e)})")
         self.sparse_since = self.guessed_since = self.unknown_since = None
-        self.assumed = False
         self.frontier = [possible]
         self.histories += 1
         if outcome_matches(None, line.record) and self.shows(observation, line.record):
