@@ -217,8 +217,35 @@ class Leadership(Model):
 
     @step("HWM-27", "HWM-3")
     def it_rises_while_enough_are_in_sync(s) -> bool:
-        """By an append."""
-        return s.next.high == s.high or s.in_sync(s.isr) or s.next.end == s.end
+        """Whatever raises it: those in sync are the ones that the controller told last, in this very step too."""
+        return s.next.high == s.high or s.in_sync(s.next.isr)
+
+    @step("HWM-3")
+    def it_waits_for_whoever_may_join(s, f: Follower) -> bool:
+        """And is caught up, as it is after the step."""
+        waited_for = f in s.next.known & s.next.eligible & s.next.current
+        return s.next.high == s.high or not waited_for or s.next.reached[f] >= s.next.high
+
+    @define
+    def has_fetched(s) -> bool:
+        """From another offset than before, or for the first time."""
+        return any(s.next.reached[f] != s.reached[f] or (f in s.next.known and f not in s.known) for f in Follower)
+
+    @define
+    def has_been_told(s) -> bool:
+        """In an answer, or otherwise: without an answer nothing else ends what is pending."""
+        return s.next.isr != s.isr or (s.pending and not s.next.pending and (not s.in_flight or s.next.in_flight))
+
+    @step("HWM-3")
+    def nothing_else_raises_it(s) -> bool:
+        """What the controller told once more changes nothing else."""
+        told_once_more = (
+            s.next.current == s.current
+            and s.next.eligible == s.eligible
+            and s.next.proposed == s.proposed
+            and s.next.in_flight == s.in_flight
+        )
+        return s.next.high == s.high or s.next.end != s.end or s.has_fetched() or s.has_been_told() or told_once_more
 
     @step("HWM-4", "HWM-15", "HWM-20")
     def nobody_leaves_before_the_controller_says_so(s, f: Follower) -> bool:
@@ -250,7 +277,7 @@ class Leadership(Model):
     def it_rises_as_far_as_it_may(s) -> bool:
         """By an append, or by a fetch from another offset."""
         return (
-            (s.next.end == s.end and all(s.next.reached[f] == s.reached[f] for f in Follower))
+            (s.next.end == s.end and not s.has_fetched())
             or not s.in_sync(s.isr)
             or s.next.high == s.next.end
             or any(s.holds_back(f) for f in Follower)
@@ -258,10 +285,12 @@ class Leadership(Model):
 
     @step("HWM-3", "HWM-17", "HWM-24")
     def it_rises_as_far_as_it_may_by_what_the_controller_says(s) -> bool:
-        """In an answer, or otherwise: without an answer nothing else ends what is pending. Where the leader alone is
-        enough, so that the others need not be counted."""
-        told = s.next.isr != s.isr or (s.pending and not s.next.pending and (not s.in_flight or s.next.in_flight))
-        return not told or M > 1 or s.next.high == s.next.end or any(s.holds_back(f) for f in Follower)
+        return (
+            not s.has_been_told()
+            or not s.in_sync(s.next.isr)
+            or s.next.high == s.next.end
+            or any(s.holds_back(f) for f in Follower)
+        )
 
     @step("HWM-14")
     def whoever_may_join_is_asked_for(s, f: Follower) -> bool:
@@ -307,6 +336,10 @@ class Leadership(Model):
     @lemma("HWM-14")
     def reached_is_in_the_log(s, f: Follower) -> bool:
         return s.reached[f] <= s.end and s.end >= 1
+
+    @lemma("HWM-16")
+    def what_is_pending_is_a_change(s) -> bool:
+        return not s.pending or s.proposed != s.isr
 
     @witness
     def joined_again(s, f: Follower) -> bool:

@@ -105,6 +105,45 @@ class GrowingByOne(Growing):
         return len(s.next.items) == len(s.items) + 1
 
 
+class Chosen(Model):
+    """A set that another takes the place of, of which enough are asked for."""
+
+    items: set[Account]
+    proposed: set[Account]
+    high: Annotated[int, Range(0)]
+
+    @action()
+    def propose(s, items: set[Account]) -> None:
+        s.next.proposed = items
+
+    @action()
+    def choose(s, items: set[Account]) -> None:
+        s.next.items = items
+        if len(items) >= L:
+            s.next.high = s.high + 1
+
+    @action()
+    def take(s, wanted: bool) -> None:
+        if wanted:
+            s.next.items = s.proposed
+            if len(s.proposed) >= L:
+                s.next.high = s.high + 1
+
+    @step()
+    def rises_with_enough(s) -> bool:
+        return s.next.high == s.high or len(s.next.items) >= L
+
+
+class ChosenBefore(Chosen):
+    """Where there are many it is asked of the set of before."""
+
+    @action()
+    def take(s, wanted: bool) -> None:
+        s.next.items = s.proposed
+        if len(s.items if len(Account) > 3 else s.proposed) >= L:
+            s.next.high = s.high + 1
+
+
 class Led(Model):
     """The only one that is ready leads."""
 
@@ -136,7 +175,7 @@ class LedByOneOfTwo(Led):
         s.next.leader = a
 
 
-@pytest.mark.parametrize("cls", [Accounts, Growing, Led], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("cls", [Accounts, Growing, Chosen, Led], ids=lambda c: c.__name__)
 def test_what_is_true_of_a_step_is_proved_for_every_size(cls: type[Model]) -> None:
     p = Proof(cls).run()
     assert p.outcome == "proved", p.summary()
@@ -149,6 +188,7 @@ def test_what_is_true_of_a_step_is_proved_for_every_size(cls: type[Model]) -> No
         (MovesAndLoses, {"L": 4, "Account": 2}, "grows"),
         (MovesToItself, {"L": 5, "Account": 2}, "grows"),
         (GrowingByOne, {"Account": 4}, "grows"),
+        (ChosenBefore, {"Account": 4, "L": 1}, "rises_with_enough"),
         (LedByOneOfTwo, {"Account": 4}, "stays"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),

@@ -27,7 +27,7 @@ from kafkaspec.impl.storage.high_watermark import (
     ReplicaLog,
 )
 from kafkaspec.impl.storage.high_watermark_driver import Driver
-from kafkaspec.language import LoadedModel, action, define, load, require
+from kafkaspec.language import LoadedModel, Update, action, define, load, require
 from kafkaspec.models.storage import high_watermark as model
 from kafkaspec.models.storage.high_watermark import BROKER_EPOCHS, MAXIMAL, NEWER, Follower, Offset, Request, Version
 from kafkaspec.mutants.mutant import Mutant, of_impl, of_model, of_spec, with_fault
@@ -805,6 +805,70 @@ def _leading_joins_anywhere() -> LoadedModel:
     return load(Leadership)
 
 
+def _leading_tells_whatever_the_number() -> LoadedModel:
+    class Leadership(model.Leadership):
+        @action("HWM-24", "HWM-3", who="controller")
+        def tell(s, isr: set[Follower]) -> None:
+            """The high watermark rises if enough were in sync before."""
+            require(isr <= s.maximal())
+            s.next.isr = isr
+            s.next.pending = False
+            s.next.proposed = set()
+            s.next.high = s.raised(s.end, s.isr, isr)
+
+    return load(Leadership)
+
+
+def _leading_succeeds_whatever_the_number() -> LoadedModel:
+    class Leadership(model.Leadership):
+        @action("HWM-17", "HWM-22", "HWM-3", who="controller")
+        def succeed(s) -> None:
+            """The high watermark rises if enough were in sync before."""
+            require(s.in_flight)
+            s.next.in_flight = False
+            s.next.pending = False
+            s.next.proposed = set()
+            if s.pending:
+                s.next.isr = s.proposed
+                s.next.high = s.raised(s.end, s.isr, s.proposed)
+
+    return load(Leadership)
+
+
+def _leading_waits_for_nobody_else() -> LoadedModel:
+    class Leadership(model.Leadership):
+        @define
+        def raised(s, end: Offset, isr: set[Follower], maximal: set[Follower]) -> Offset:
+            """Only for the maximal ISR."""
+            low = min((s.reached[f] for f in Follower if f in maximal), default=end)
+            return max(s.high, min(low, end)) if s.in_sync(isr) else s.high
+
+    return load(Leadership)
+
+
+def _leading_fetch(raises: int) -> LoadedModel:
+    """A fetch raises the high watermark under one of its two conditions alone."""
+    sound = load(model.Leadership)
+
+    def faulty(u: Update) -> Update:
+        assert len(u.cond.args) == 2
+        return replace(u, cond=u.cond.args[raises])
+
+    actions = [
+        replace(a, updates=[faulty(u) if u.var == "high" else u for u in a.updates]) if a.name == "fetch" else a
+        for a in sound.actions
+    ]
+    return replace(sound, actions=actions)
+
+
+def _leading_fetches_whatever_the_number() -> LoadedModel:
+    return _leading_fetch(1)
+
+
+def _leading_looks_at_every_fetch() -> LoadedModel:
+    return _leading_fetch(0)
+
+
 # ---- moves to another log directory
 def _futures(make: type[FutureReplica]) -> Callable[[], Driver]:
     return _of(type(make.__name__, (Partition,), {"Future": make}))
@@ -1150,6 +1214,23 @@ MUTANTS: list[Mutant] = [
     of_model("Changes: shrinks at once", "HWM-15 HWM-40", "before the answer", _shrinks_at_once),
     of_model("Leadership: shrinks at once", "HWM-15 HWM-4", "before the answer", _leading_shrinks_at_once),
     of_model("Leadership: joins anywhere", "HWM-14", "below the high watermark", _leading_joins_anywhere),
+    of_model(
+        "Leadership: fetch below min ISR", "HWM-3", "a fetch raises it while too few are in sync",
+        _leading_fetches_whatever_the_number, "KAFKA-15583",
+    ),
+    of_model(
+        "Leadership: told below min ISR", "HWM-3 HWM-24", "those of before are counted, as the controller tells others",
+        _leading_tells_whatever_the_number, "KAFKA-15583",
+    ),
+    of_model(
+        "Leadership: answer below min ISR", "HWM-3 HWM-17", "those of before the answer are counted",
+        _leading_succeeds_whatever_the_number, "KAFKA-15583",
+    ),
+    of_model("Leadership: waits for nobody else", "HWM-3", "not for one that may join", _leading_waits_for_nobody_else),
+    of_model(
+        "Leadership: looks at every fetch", "HWM-3", "also where its offset is the one of before",
+        _leading_looks_at_every_fetch,
+    ),
 ]  # fmt: skip
 
 _SO_TELLS = "a step of `tell`, which may tell what was asked for: fewer ways to the same states"

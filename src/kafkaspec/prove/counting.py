@@ -62,8 +62,10 @@ def numbers(
 
     A number of elements is 0 or more, 0 if and only if there is none, and at most that of the sort, which it is if
     and only if each element is there. A sum to which nothing adds is 0; one to which nothing below 0 is added is 0
-    or more. Where two of one form (in two states) differ in one element, or in two, they differ by what these add."""
+    or more. Where two of one form (in two states) differ in one element, or in two, they differ by what these add.
+    Two sets of whatever form that have the same elements have as many, if nothing else is spoken of in their texts."""
     out: list[Formula] = []
+    forms = list(forms)
     for counts in forms:
         for c in counts:
             around, env = c.around(values)
@@ -81,6 +83,12 @@ def numbers(
                 out.append(forall(around, both([n <= whole, same(n == whole, forall([x], there))])))
         for a, b in itertools.combinations(counts, 2):
             out += _differences(values, a, b, constants.get(a.elem.name, []))
+    for counts, others in itertools.combinations(forms, 2):
+        for a, b in itertools.product(counts, others):
+            if a.elem is b.elem and a.weight is b.weight is None and not (a.names or b.names):
+                x = values.variable(a.elem)
+                alike = implies(values.limits(a.elem, x), same(a.member({}, x), b.member({}, x)))
+                out.append(implies(forall([x], alike), a.function([]) == b.function([])))
     return out
 
 
