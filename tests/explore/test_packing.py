@@ -203,7 +203,7 @@ def test_memory_that_is_full_is_a_limit(tmp_path: Path, form: Form) -> None:
         s.close()
     assert (e.outcome, e.packed, resumable) == ("limit", True, True)
     assert "memory: " in e.limit
-    assert 0 <= spare_mb < 3
+    assert -0.001 < spare_mb < 3  # what it says of its end takes some bytes
     assert 100_000 < e.distinct < (n + 1) ** 4
     done = e.depth - 1
     assert sum(s.level.hi) == sum(1 for x in itertools.product(range(n + 1), repeat=4) if sum(x) <= done)
