@@ -289,7 +289,7 @@ class RecordReader:
                 twice = sorted({id for id in ids if ids.count(id) > 1})
                 there = f"voter {twice[0]} twice" if twice else "no voter"
                 yield self._wrong_quorum(file, batch, r, control, there, "each voter once, and one at least")
-            elif not before.by_configuration:
+            elif before.voters and not before.by_configuration:
                 old = {(id, v.directory) for id, v in before.voters.items()}
                 new = {(id, v.directory) for id, v in now.items()}
                 if len({id for id, _ in old ^ new}) > 1:

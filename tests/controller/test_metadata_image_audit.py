@@ -984,6 +984,16 @@ def test_what_a_node_was_formatted_with_does_not_count(tmp_path: Path) -> None:
     assert [f.clause for f in found(tmp_path / "b", {LOG: written(log)})] == ["IMG-33"]
 
 
+@pytest.mark.clause("IMG-33")
+def test_a_snapshot_from_before_voters_were_recorded_says_none(tmp_path: Path) -> None:
+    """A cluster of kraft.version 0 that is upgraded behind it."""
+    first = [LogBatch(5, 1, [of_raft("KRaftVersionRecord", kRaftVersion=1)], control=True)]
+    first += [LogBatch(6, 1, [of_raft("VotersRecord", voters=VOTERS)], control=True)]
+    snapshot = f"{5:020}-{1:010}.checkpoint"
+    files = {f"{5:020}.log": written(first), snapshot: written(snapshot_of(level(30)))}
+    assert found(tmp_path, files) == []
+
+
 def shifted_to(batches: list[LogBatch], epoch: int) -> list[LogBatch]:
     """One behind the other, of one epoch."""
     base = 0

@@ -754,6 +754,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "voters behind a snapshot that says them": lambda: log(
         NO_OP, voters_record(6, 4), base=5, snapshots={(5, 1): snapshot_with((1, 2, 3), 1, *BASE)}
     ),
+    "voters behind a snapshot that says none": lambda: log(
+        NO_OP, voters_record(6, 1, 2, 3), base=5, snapshots={(5, 1): snapshot_with(None, None, *BASE)}
+    ),
     "one voter less than in a snapshot": lambda: log(
         NO_OP, voters_record(6, 1, 2), control(7, "KRaftVersionRecord", kRaftVersion=0), base=5,
         snapshots={(5, 1): snapshot_with((1, 2, 3), 1, *BASE)},
