@@ -728,7 +728,7 @@ clause(
     "IMG-34",
     """The epoch in a snapshot's name is that of the log's record before its end offset. A snapshot that is further than
     the log, of a later epoch, or of its last one and ending behind it, takes the place of the whole log when the node
-    starts: a follower that stopped before it could do so has one.""",
+    starts: a follower that stopped before it could do so has one, and a node whose log lost its end.""",
     source="KafkaRaftLog, Kafka 4.3.0; KIP-630",
     without=IN_A_DIRECTORY | BY_DAMAGE | {"spec": "about files at rest"},
 )
