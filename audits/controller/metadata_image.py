@@ -618,7 +618,7 @@ def _brief(value: Any) -> str:
 def _short(value: Any) -> int:
     """A number of JSON as Java's shortValue has it: the lowest 16 bits of a whole number; 0 for what is no number."""
     if type(value) is float:
-        value = max(-MOST_EPOCH - 1, min(MOST_EPOCH, int(value)))
+        value = int(max(-MOST_EPOCH - 1, min(MOST_EPOCH, value)))
     if type(value) is not int:
         return 0
     return (value + (1 << 15)) % (1 << 16) - (1 << 15)
@@ -1091,12 +1091,13 @@ class SnapshotCheck(ClusterCheck):
 
 
 class LeaderCheck(ClusterCheck):
-    """The files quorum-state of several nodes name one leader in an epoch."""
+    """The files quorum-state of a cluster's nodes name one leader in an epoch. Of a directory whose cluster is not
+    known nobody knows who the others are."""
 
     @states("IMG-32")
     def check(self, directories: tuple[Directory, ...], reread: Any) -> Iterator[Finding]:
         seen: dict[tuple[str | None, int], tuple[int, File]] = {}
-        for d in directories:
+        for d in (d for d in directories if d.cluster is not None):
             for log in (s.log for s in d.logs if s.log.topic == METADATA_TOPIC):
                 for file in (f for f in log.files.others if f.path.name == QUORUM_STATE):
                     said = _said(file)

@@ -642,6 +642,7 @@ STATE = quorum_state()
         (quorum_state(data_version=2), 3), (quorum_state(data_version="1"), 3), (quorum_state(data_version=True), 3),
         (quorum_state(data_version=1.0), None), (quorum_state(data_version=65537), None),
         (quorum_state(data_version=-65535), None), (quorum_state(data_version=1e300), 3),
+        (STATE.replace(b'"data_version": 1', b'"data_version": 1e400'), 3),
         (quorum_state(leaderId=None), 3), (quorum_state(leaderId="3"), 3), (quorum_state(leaderEpoch=4.0), 3),
         (quorum_state(leaderEpoch=1 << 31), 3), (quorum_state(leaderEpoch=(1 << 31) - 1), None),
         (quorum_state(votedId=-1 << 31), None), (quorum_state(votedId=(-1 << 31) - 1), 3),
@@ -1055,6 +1056,14 @@ def test_the_nodes_name_one_leader(one: int, other: int | None, sound: bool, tmp
         (tmp_path / str(n) / "meta.properties").write_text(properties)
     findings = audit([tmp_path], strict=True).findings
     assert [Path(f.file).parts[-3] for f in findings if f.clause == "IMG-32"] == ([] if sound else ["1"])
+
+
+@pytest.mark.clause("IMG-32")
+def test_of_two_clusters_without_a_name_nothing_is_concluded(tmp_path: Path) -> None:
+    for n in (1, 2):
+        lay(tmp_path / str(n), {LOG: files_of()[LOG], "quorum-state": quorum_state(leaderId=n, leaderEpoch=9)})
+    folders = [tmp_path / str(n) / "__cluster_metadata-0" for n in (1, 2)]
+    assert [f.clause for f in audit(folders, strict=True).findings if f.severity] == []
 
 
 @pytest.mark.clause("IMG-21")

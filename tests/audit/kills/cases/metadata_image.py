@@ -781,7 +781,9 @@ CASES: dict[str, Callable[[], Case]] = {
             (((1, 2), CLUSTER), ((1, 2), CLUSTER)), (((1, 2), CLUSTER), ((2, 2), CLUSTER)),
             (((1, 2), CLUSTER), ((2, 3), CLUSTER)), (((1, 2), CLUSTER), ((-1, 2), CLUSTER)),
             (((-1, 2), CLUSTER), ((1, 2), CLUSTER)), (((1, 2), CLUSTER), ((2, 2), "another")),
-            (((0, 2), CLUSTER), ((1, 2), CLUSTER)), ((None, CLUSTER), ((1, 2), CLUSTER), ((2, 2), CLUSTER)),
+            (((0, 2), CLUSTER), ((1, 2), CLUSTER)),
+            (((1, 2), None), ((2, 2), None)),
+            ((None, CLUSTER), ((1, 2), CLUSTER), ((2, 2), CLUSTER)),
         )
     },
     "nodes with such a file of another name": lambda: cases(*(
@@ -802,6 +804,7 @@ CASES: dict[str, Callable[[], Case]] = {
             "NaN": STATE[:-1] + b',"x":NaN}', "brackets": b"[" * 5_000, "a long number": long_number(1_000),
             "a longer number": long_number(1_001), "a number": b"7", "a version of 65537": versioned(b"65537"),
             "a version of -65535": versioned(b"-65535"), "a version of 32769": versioned(b"32769"),
+            "a version of 1e400": versioned(b"1e400"),
             "a version of 1e300": versioned(b"1e300"), "a version of -1e300": versioned(b"-1e300"),
             "a version of 1.5": versioned(b"1.5"), "a version that is none": versioned(b"null"),
             "a text as version": versioned(b'"1"'),
