@@ -190,11 +190,26 @@ class Member(Model):
 
     @invariant("QRM-10", "QRM-15", "QRM-21")
     def who_waits_waits_for_what_is_not_stable(s, o: Offset) -> bool:
-        return o not in s.waiting or (s.active and s.stable < o and o <= s.written)
+        """Nor handed back yet; it was written."""
+        return o not in s.waiting or (s.active and s.handed < o and o <= s.written)
+
+    @invariant("QRM-5", "QRM-10")
+    def what_is_written_is_waited_for(s) -> bool:
+        """By the active controller, until it is handed all of it."""
+        return not s.active or s.written == s.handed or s.written in s.waiting
 
     @invariant("QRM-22", "QRM-27")
     def a_standby_has_what_is_committed(s) -> bool:
         return s.active or s.written == s.handed
+
+    @invariant("QRM-26", "QRM-25")
+    def a_transaction_is_open_from_where_stable_ends(s) -> bool:
+        return s.open is None or s.open == s.stable
+
+    @invariant("QRM-29")
+    def who_halted_has_nothing(s) -> bool:
+        """And takes no part."""
+        return not s.halted or (not s.active and s.written == 0 and s.open is None)
 
     @invariant("QRM-19", "QRM-17")
     def nothing_is_open_behind_an_activation(s) -> bool:
@@ -213,6 +228,11 @@ class Member(Model):
     def no_call_is_answered_early(s, o: Offset) -> bool:
         return o not in s.waiting or o in s.next.waiting or not s.next.active or o <= s.next.stable
 
+    @step("QRM-16", "QRM-22")
+    def an_activation_comes_behind_all_there_is(s) -> bool:
+        """Raft's record of it is handed behind whatever was."""
+        return s.active or not s.next.active or s.next.handed > s.written
+
     @step("QRM-26")
     def stable_rises(s) -> bool:
         return s.stable <= s.next.stable or s.next.halted
@@ -221,11 +241,6 @@ class Member(Model):
     def all_that_is_committed_becomes_stable(s) -> bool:
         """Where nothing is open, when more becomes known."""
         return s.next.known <= s.known or s.next.open is not None or s.next.stable == s.next.known
-
-    @step("QRM-5", "QRM-10")
-    def what_is_written_is_waited_for(s) -> bool:
-        """By the active controller."""
-        return not s.active or not s.next.active or s.next.written == s.written or s.next.written in s.next.waiting
 
     @step("QRM-25", "QRM-29")
     def only_a_standby_halts(s) -> bool:
@@ -239,6 +254,11 @@ class Member(Model):
     @witness
     def a_standby_halts(s) -> bool:
         return s.halted
+
+    @witness
+    def bootstraps(s) -> bool:
+        """It is active in an empty log."""
+        return s.active and s.known == 0
 
     @witness
     def two_wait(s, n: Offset, o: Offset) -> bool:

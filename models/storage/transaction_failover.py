@@ -454,6 +454,11 @@ class ReplicatedMarkers(Model):
             and s.committed[s.answered[p][t]].txn == t
         )
 
+    @invariant("TXF-8", "TXF-9")
+    def what_is_not_replicated_ends_a_record(s, r: Replica, m: Offset) -> bool:
+        """In the log, and is not below the high watermark."""
+        return m not in s.unreplicated[r] or (s.hw[r] <= m and any(s.end_of[r][x] == m for x in range(L)))
+
     @invariant("TXF-8")
     def a_record_ends_at_a_marker_behind_it(s, r: Replica, x: Offset) -> bool:
         """That is in the log."""

@@ -803,6 +803,77 @@ class AbortsNothingAtAll(model.Member):
         s.next.written = s.handed + 1
 
 
+class LeadsBehindWhatIsKnown(model.Member):
+    """Not behind all that it was handed."""
+
+    @action("QRM-16", who="controller")
+    def lead(s) -> None:
+        require(not s.active, not s.halted, s.handed < model.L, s.open is None, s.known > 0)
+        s.next.active = True
+        s.next.scheduled = True
+        s.next.handed = s.known + 1
+        s.next.written = s.handed + 1
+
+
+class WaitsBehindWhatIsKnown(model.Member):
+    """For the bootstrap, which is behind Raft's records."""
+
+    @action("QRM-16", "QRM-10", who="controller")
+    def lead(s) -> None:
+        require(not s.active, not s.halted, s.handed + 1 + model.BOOTSTRAP <= model.L, s.open is None, s.known == 0)
+        s.next.active = True
+        s.next.scheduled = True
+        s.next.handed = s.handed + 1
+        s.next.written = s.handed + 1 + model.BOOTSTRAP
+        s.next.waiting = {s.known + 1 + model.BOOTSTRAP}
+
+
+class OpensWhereItKnows(model.Member):
+    """Not behind Raft's own record, which may be between."""
+
+    @action("QRM-26", "QRM-25", who="raft")
+    def replay(s, kind: model.Kind) -> None:
+        require(not s.active, not s.halted, s.handed < model.L, s.known > 0 or kind == model.Kind.DATA)
+        require(kind == model.Kind.DATA or (kind == model.Kind.BEGIN) == (s.open is None))
+        n = s.handed + 1
+        s.next.handed = n
+        s.next.known = n
+        s.next.written = n
+        s.next.open = s.known if kind == model.Kind.BEGIN else s.open if kind == model.Kind.DATA else None
+        if kind == model.Kind.BEGIN:
+            s.next.stable = max(s.stable, s.handed)
+        elif kind != model.Kind.DATA or s.open is None:
+            s.next.stable = n
+
+
+class LeadsThoughHalted(model.Member):
+    @action("QRM-16", "QRM-29", who="controller")
+    def lead(s) -> None:
+        require(not s.active, s.handed < model.L, s.open is None)
+        s.next.active = True
+        s.next.scheduled = True
+        s.next.handed = s.handed + 1
+        s.next.written = s.handed + 1
+
+
+class BootstrapsNothing(model.Member):
+    """Nobody leads in an empty log."""
+
+    @action("QRM-16", "QRM-17", "QRM-18", who="controller")
+    def lead(s) -> None:
+        require(not s.active, not s.halted, s.handed < model.L, s.known > 0)
+        s.next.active = True
+        s.next.scheduled = True
+        s.next.handed = s.handed + 1
+        if s.open is not None:
+            require(s.handed + 2 <= model.L)
+            s.next.written = s.handed + 2
+            s.next.waiting = {s.handed + 2}
+            s.next.open = None
+        else:
+            s.next.written = s.handed + 1
+
+
 MUTANTS = [
     of_impl("a standby writes", "QRM-1", "a write is answered without a leader", _of(StandbyWrites)),
     of_impl("reads the latest", "QRM-2", "a read shows what is not committed", _of(ReadsTheLatest), "KAFKA-15048"),
@@ -920,6 +991,11 @@ MUTANTS = [
     of_model("tasks run at a standby", "QRM-41", "and write", lambda: TasksRunAtAStandby),
     of_model("tasks are not scheduled", "QRM-39", "by an activation", lambda: TasksAreNotScheduled),
     of_model("nothing is aborted", "QRM-19", "by an activation", lambda: AbortsNothingAtAll),
+    of_model("leads behind what is known", "QRM-16", "not all that it was handed", lambda: LeadsBehindWhatIsKnown),
+    of_model("waits behind what is known", "QRM-10", "and wrote behind more", lambda: WaitsBehindWhatIsKnown),
+    of_model("opens where it knows", "QRM-26", "not where the transaction begins", lambda: OpensWhereItKnows),
+    of_model("leads though halted", "QRM-29", "with nothing in memory", lambda: LeadsThoughHalted),
+    of_model("bootstraps nothing", "QRM-16", "nobody leads in an empty log", lambda: BootstrapsNothing),
 ]
 
 RARE = [

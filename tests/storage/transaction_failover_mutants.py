@@ -358,6 +358,40 @@ def _goes_back() -> LoadedModel:
     return load(Failover)
 
 
+def _remembers_every_marker() -> LoadedModel:
+    class ReplicatedMarkers(model.ReplicatedMarkers):
+        @action("TXF-4", who="leader, follower")
+        def append(s, r: Replica, x: Record) -> None:
+            n = len(s.log[r])
+            require(n < L, x.txn <= s.txn[x.producer], x.kind != Kind.DATA)
+            require(all(y.txn <= x.txn for y in s.log[r] if y.producer == x.producer))
+            require(s.outcome_of(x) == (Outcome.COMMIT if x.kind == Kind.COMMIT else Outcome.ABORT))
+            s.next.log[r] = s.log[r] + [x]
+            s.next.end_of[r] = {
+                y: n
+                if s.is_data(r, y) and s.log[r][y].producer == x.producer and s.end_of[r][y] is None
+                else s.end_of[r][y]
+                for y in range(L + 1)
+            }
+            s.next.unreplicated[r] = s.unreplicated[r] | {n}
+
+    return load(ReplicatedMarkers)
+
+
+def _waits_for_what_is_cut() -> LoadedModel:
+    class ReplicatedMarkers(model.ReplicatedMarkers):
+        @action("TXF-8", who="follower")
+        def truncate(s, r: Replica, o: Offset) -> None:
+            require(o < len(s.log[r]))
+            s.next.log[r] = s.log[r][:o]
+            s.next.hw[r] = min(s.hw[r], o)
+            s.next.end_of[r] = {
+                x: s.end_of[r][x] if s.end_of[r][x] is not None and s.end_of[r][x] < o else None for x in range(L + 1)
+            }
+
+    return load(ReplicatedMarkers)
+
+
 MUTANTS = [
     of_model("followers append", "TXF-1", "a marker goes to whoever is asked", _followers_append),
     of_model("decides again", "TXF-2", "a new coordinator aborts what was decided", _decides_again),
@@ -386,6 +420,8 @@ MUTANTS = [
         _high_watermark_of_a_new_leader,
     ),
     of_model("ended is replicated", "TXF-9", "a marker that is here is everywhere", _ended_is_replicated),
+    of_model("remembers every marker", "TXF-9", "as one that ends a transaction", _remembers_every_marker),
+    of_model("waits for what is cut", "TXF-8", "the marker is in its log no more", _waits_for_what_is_cut),
     of_model("a start forgets ends", "TXF-10", "takes them for replicated", _a_start_forgets_the_ends),
     of_model("a start forgets what is open", "TXF-10", "its table is empty", _a_start_forgets_what_is_open),
     of_model("another's index", "TXF-11", "drops what some replica has for aborted", _index_of_another),
