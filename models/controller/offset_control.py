@@ -311,6 +311,26 @@ class Offsets(Model):
             or s.next.stable == s.stable
         )
 
+    @step("OFC-12")
+    def no_transaction_begins_in_another(s) -> bool:
+        """What is open is closed first."""
+        return s.start == 0 or s.next.start == 0 or s.next.start == s.start
+
+    @step("OFC-13", "OFC-14", "OFC-18")
+    def a_batch_outside_of_transactions_is_data(s) -> bool:
+        """To its last record: an end and an abort need an open transaction."""
+        return (
+            s.loading > 0
+            or s.next.loading > 0
+            or s.start > 0
+            or s.next.start > 0
+            or (
+                s.next.has[s.next.end - 1]
+                if s.end > 0 and s.next.end > s.end
+                else s.end > 0 or s.next.end > 0 or s.next.committed == s.committed or s.next.has[s.next.committed]
+            )
+        )
+
     @step("OFC-5", "OFC-22")
     def giving_up_is_going_back(s) -> bool:
         """To the snapshot at the stable offset: all that it shows, and no more; the transaction stays open."""
@@ -380,9 +400,25 @@ class Offsets(Model):
     def there_is_a_snapshot_before_the_transaction(s) -> bool:
         return not WHOLE or s.start == 0 or s.taken[s.start - 1]
 
-    @invariant("OFC-7", "OFC-10", "OFC-23")
-    def a_snapshot_shows_nothing_later(s) -> bool:
-        return not WHOLE or all(o <= e for e in range(N + 1) for o in range(N + 1) if s.taken[e] and s.saw[e][o])
+    @step("OFC-12")
+    def a_transaction_begins_behind_a_snapshot(s) -> bool:
+        """Of all that is there before it, in its own batch too."""
+        return (
+            not WHOLE
+            or s.next.start == 0
+            or s.next.start == s.start
+            or (
+                s.next.taken[s.next.start - 1]
+                and all(s.next.saw[s.next.start - 1][o] == (s.next.has[o] and o < s.next.start) for o in range(N + 1))
+            )
+        )
+
+    @invariant("OFC-7", "OFC-10", "OFC-12", "OFC-23")
+    def a_snapshot_shows_what_is_there_up_to_it(s) -> bool:
+        """And nothing later."""
+        return not WHOLE or all(
+            s.saw[e][o] == (s.has[o] and o <= e) for e in range(N + 1) for o in range(N + 1) if s.taken[e]
+        )
 
     @invariant("OFC-5", "OFC-19")
     def a_standby_has_nothing_that_is_not_committed(s) -> bool:

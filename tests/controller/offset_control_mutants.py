@@ -648,6 +648,38 @@ class Aborting(model.Offsets):
         return s.has[o] or (f <= o and o <= last and (k == Kind.DATA or o != b))
 
 
+class Nesting(model.Offsets):
+    """A begin record takes the place of the one before."""
+
+    @define
+    def may_replay(s, k: Kind, f: Offset, b: Offset, last: Offset) -> None:
+        require(f <= b, b <= last, k in (Kind.DATA, Kind.BEGIN) or s.start > 0)
+        require(k != Kind.ABORT or s.taken[s.start - 1])
+
+
+class Closing(model.Offsets):
+    """An end record is taken where nothing is open."""
+
+    @define
+    def may_replay(s, k: Kind, f: Offset, b: Offset, last: Offset) -> None:
+        require(f <= b, b <= last, k in (Kind.DATA, Kind.END) or (k == Kind.BEGIN) == (s.start == 0))
+        require(k != Kind.ABORT or s.taken[s.start - 1])
+
+
+class Overlooking(model.Offsets):
+    """The snapshot before a transaction is without what its batch has before it."""
+
+    @define
+    def saw_after(s, k: Kind, f: Offset, b: Offset, e: Offset, o: Offset) -> bool:
+        return (
+            s.saw[e][o] and e < s.start
+            if k == Kind.ABORT
+            else s.has[o]
+            if k == Kind.BEGIN and e == b - 1 and not s.taken[e]
+            else s.saw[e][o]
+        )
+
+
 def _loaded(of: type[model.Offsets]) -> Callable[[], LoadedModel]:
     return lambda: load(of)
 
@@ -724,4 +756,7 @@ MUTANTS = [
     of_model("nothing is thrown away (model)", "OFC-5", "the memory stays", _loaded(Remaining)),
     of_model("a batch is split (model)", "OFC-6", "a part of it is committed", _loaded(Splitting), "KAFKA-13114"),
     of_model("nothing is undone (model)", "OFC-14", "what was aborted stays", _loaded(Aborting)),
+    of_model("begins twice (model)", "OFC-12", "a second begin takes the place of the first", _loaded(Nesting)),
+    of_model("ends nothing (model)", "OFC-13", "an end without a transaction is taken", _loaded(Closing)),
+    of_model("overlooks what is before (model)", "OFC-12", "a begin in the same batch", _loaded(Overlooking)),
 ]
