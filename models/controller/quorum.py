@@ -206,11 +206,6 @@ class Member(Model):
     def a_transaction_is_open_from_where_stable_ends(s) -> bool:
         return s.open is None or s.open == s.stable
 
-    @invariant("QRM-29")
-    def who_halted_has_nothing(s) -> bool:
-        """And takes no part."""
-        return not s.halted or (not s.active and s.written == 0 and s.open is None)
-
     @invariant("QRM-19", "QRM-17")
     def nothing_is_open_behind_an_activation(s) -> bool:
         return not s.active or s.open is None
@@ -244,7 +239,12 @@ class Member(Model):
 
     @step("QRM-25", "QRM-29")
     def only_a_standby_halts(s) -> bool:
-        return s.halted or not s.next.halted or not s.active
+        """And takes no part from then on."""
+        return (
+            (s.halted or not s.next.halted)
+            if s.active
+            else (not s.halted or (s.next.halted and not s.next.active and s.next.written == 0))
+        )
 
     @witness
     def the_end_of_an_abort_is_lost(s) -> bool:
