@@ -183,7 +183,8 @@ def kills(table: Table, name: str) -> str:
     ]
     generated = _read("kills.json")[name]["generated"] or {}
     count, same, rest = generated.get("count", 0), generated.get("unchanged", 0), generated.get("survive", ())
-    excused = "".join(f"\n- {what} ({where}): {why}" for what, where, why in rest)
+    excused = [f"\n- {what} ({where}): {why}" for what, where, why in rest if why]
+    open_still = [f"\n- {what} ({where})" for what, where, why in rest if not why]
     noticed = sum(any(r.detected.values()) for r in of)
     head = ["mutant", "fault", "breaks", *DETECTORS, *(f"judge, {g}" for g in GENERATORS), ""]
     said = [
@@ -200,7 +201,12 @@ def kills(table: Table, name: str) -> str:
         said.append(
             f"Of {count} [generated mutants](docs:engines/mutants.md) of the models {count - same - len(rest)} are "
             f"killed, {same} change no step at the pinned sizes."
-            + (f" The others survive for a reason:\n{excused}" if rest else "")
+            + (f" {len(excused)} survive for a reason:\n{''.join(excused)}" if excused else "")
+        )
+    if open_still:
+        said.append(
+            f"No claim notices {len(open_still)} others, and no reason is written: at most the pinned counts of states "
+            f"differ.\n{''.join(open_still)}"
         )
     return "\n\n".join(said)
 

@@ -479,7 +479,7 @@ def test_some_written_mutants_are_killed() -> None:
 
 @pytest.mark.deep
 def test_written_mutants_are_killed() -> None:
-    rows = kill_matrix(find("bootstrap"), FAULTS, [lockstep_detector(), explorer_detector()])
+    rows = kill_matrix(find("bootstrap"), FAULTS, [lockstep_detector(60), explorer_detector()])
     assert [row.wrong for row in rows if row.wrong] == []
 
 

@@ -100,7 +100,7 @@ def test_a_model_shows_it(ticket: str, planted: InModel) -> None:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(("ticket", "planted"), IN_PARTS, ids=names(IN_PARTS))
 def test_a_component_beside_its_spec_shows_it(ticket: str, planted: InPart) -> None:
-    """By the first of ten walks that fails, made small; or by a recording, where walks do not find it."""
+    """By the first of twenty walks that fails, made small; or by a recording, where walks do not find it."""
     subsystem, faulty = find(planted.subsystem), mutant(planted.subsystem, planted.mutant)
     assert faulty.bug == ticket
     assert planted.rule in faulty.clauses
@@ -109,7 +109,7 @@ def test_a_component_beside_its_spec_shows_it(ticket: str, planted: InPart) -> N
         seen = str(check_detector().look(subsystem, faulty.layer, faulty.made()))
         assert seen.startswith(f"{planted.recording}: rejected at step {planted.calls}, "), seen
     else:
-        seen = str(lockstep_detector(10).look(subsystem, faulty.layer, faulty.made()))
+        seen = str(lockstep_detector(20).look(subsystem, faulty.layer, faulty.made()))
         assert re.search(rf" after {planted.calls} calls?\b", seen), seen
 
 
