@@ -105,6 +105,12 @@ def test_what_is_too_wide_to_be_computed_with_is_refused(tmp_path: Path, claim: 
         explore(m, {"N": 2})
 
 
+def test_a_constant_that_is_too_wide_to_be_stored_is_refused(tmp_path: Path) -> None:
+    more = "    z: set[Num]\n    @action()\n    def clear(s) -> None:\n        s.next.z = set()\n"
+    with pytest.raises(UserError, match=r"py:\d+: z takes 60,0\d\d bits at once"):
+        explore(load(text(tmp_path, "True", more)), {"N": 60_000})
+
+
 def test_what_is_wide_and_read_in_place_is_explored(tmp_path: Path) -> None:
     wide = "    z: dict[Annotated[int, Range(0, 9000)], bool]\n"
     act = "    @action()\n    def put(s) -> None:\n        s.next.z[9000] = not s.z[0]\n"

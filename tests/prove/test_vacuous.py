@@ -113,3 +113,30 @@ def test_the_verdict_says_at_which_sizes_a_variable_has_no_value(tmp_path: Path,
     assert p.summary().partition(" obligations ")[2].startswith(f"for every size{where} in ")
     (verdict, *_) = (s.verdict.text for s in describe(p))
     assert (verdict, p.outcome) == (f"proved for every size{where}", "proved")
+
+
+NEVER = """
+class M(Model):
+    b: bool
+
+    @initial
+    def start(s) -> None:
+        require(len(P) < 1)
+        s.next.b = True
+
+    @action()
+    def flip(s) -> None:
+        s.next.b = not s.b
+
+    @step()
+    def flips(s) -> bool:
+        return s.next.b != s.b
+{more}"""
+
+
+@pytest.mark.parametrize("more", ["", "\n    @invariant()\n    def fine(s) -> bool:\n        return s.b or not s.b\n"])
+def test_steps_alone_are_proved_of_no_model_without_a_first_state(tmp_path: Path, more: str) -> None:
+    """Nothing is asked of the start when only a step claim is, and no type is limited."""
+    m = load(module(f"{HEAD}{NEVER.format(more=more)}", tmp_path).M)
+    for p in (prove(m), prove(m, claims=["flips"])):
+        assert (p.vacuous, p.outcome) == (("(start)",), "refuted")

@@ -748,7 +748,11 @@ class Reader:
                     t = t.item
                     width = lay.width(t)
             value = self.cut(e.add(self.coded(u.value, t, env), plus), u.value, t, width)
-            self.store(new, u.var, at, width, value, cond)
+            try:
+                self.store(new, u.var, at, width, value, cond)
+            except NoCode as error:
+                file, line = action.loc
+                raise UserError(f"{short(file)}:{line}: {u.var} {error}") from None
         return new
 
     def wrong(self, action: Action, env: Env) -> list[tuple[str, Bit]]:

@@ -28,7 +28,7 @@ class ModelError(UserError):
 class Expr:
     """A node of the graph. Equal nodes are one object; `==` on nodes builds a node, so compare with `is`."""
 
-    __slots__ = ("args", "aux", "free", "id", "loc", "op", "t", "total")
+    __slots__ = ("args", "aux", "depth", "free", "id", "loc", "op", "parts", "t", "total")
     op: str
     t: T
     args: tuple[Expr, ...]
@@ -38,6 +38,10 @@ class Expr:
     loc: tuple[str, int] | None
     total: bool
     """It has a value wherever its variables do: `defined` is TRUE of it."""
+    depth: int
+    """How many nodes are one within another."""
+    parts: int
+    """How many nodes it has when it is written out, each as often as it is named."""
 
     __hash__ = object.__hash__
 
@@ -132,8 +136,15 @@ class Expr:
 _nodes: dict[Any, Expr] = {}
 
 
+DEEPEST = 150
+"""Nodes that are one within another in a model's text: engines go down an expression by calling themselves."""
+MOST_PARTS = 200_000
+"""Nodes of an expression that is written out, as where a value is asked for, or told in a message."""
+
+
 def node(op: str, t: T, *args: Expr, aux: Any = None, total: bool = True) -> Expr:
-    """The one node of that operation, type, arguments and constant. `total`: the operation always has a value."""
+    """The one node of that operation, type, arguments and constant. `total`: the operation always has a value. Raises
+    ModelError where a model's text is read and the node is too deep, or has too many parts."""
     k = (op, id(t), aux, *[a.id for a in args])
     e = _nodes.get(k)
     if e is None:
@@ -146,7 +157,15 @@ def node(op: str, t: T, *args: Expr, aux: Any = None, total: bool = True) -> Exp
             free -= {args[0].aux}
         e.free = free
         e.total = total and all(a.total for a in args)
+        e.depth = 1 + max((a.depth for a in args), default=0)
+        e.parts = 1 + sum(a.parts for a in args)
         _nodes[k] = e
+    if (e.depth > DEEPEST or e.parts > MOST_PARTS) and tracing.get() is not None:
+        raise ModelError(
+            f"an expression has more than {DEEPEST} parts one within another"
+            if e.depth > DEEPEST
+            else f"an expression has more than {MOST_PARTS:,} parts, when each that it names is written out"
+        )
     return e
 
 

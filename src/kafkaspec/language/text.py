@@ -773,7 +773,10 @@ def _compiled(tree: ast.FunctionDef, f: FunctionType, extra: dict[str, Any]) -> 
     names = dict(f.__globals__)
     names.update(inspect.getclosurevars(f).nonlocals)
     names.update(extra)
-    code = compile(module, file, "exec", optimize=0)  # `assert` has its meaning also where Python leaves it out
+    try:
+        code = compile(module, file, "exec", optimize=0)  # `assert` has its meaning also where Python leaves it out
+    except SyntaxError as e:  # the text is Python: what it is written as has more blocks than Python takes
+        fail(file, e.lineno or tree.lineno, f"{e.msg}: each `elif` is within the one before")
     exec(code, names)  # the model's own text, rewritten
     out = names[tree.name]
     assert isinstance(out, FunctionType)

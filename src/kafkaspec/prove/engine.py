@@ -268,9 +268,10 @@ class _Run:
             raise UserError(
                 f"{self.model.name} has nothing to prove: no invariant, lemma, step property or limited type"
             )
+        self.look(START)  # whatever is asked: where nothing begins, every claim is true
         for s in todo:
-            if s.goals and not s.has_value and s.name not in self.possible:
-                self.possible[s.name] = possible(self.model, s.name, self.given, self.timeout_s)
+            if s.goals and not s.has_value:
+                self.look(s.name)
             for g in s.goals:
                 if self.progress is not None:
                     self.progress(len(self.found), total, f"{g.action} / {g.claim}")
@@ -279,6 +280,11 @@ class _Run:
                     self.stopped = len(self.found) < total
                     return
             s.shared = SharedSolver()  # what was read is not wanted any more
+
+    def look(self, action: str) -> None:
+        """Whether the start, or the action, is possible."""
+        if action not in self.possible:
+            self.possible[action] = possible(self.model, action, self.given, self.timeout_s)
 
     def settle(self, s: Setting, g: Goal) -> Obligation:
         """One obligation, within its time limit."""
