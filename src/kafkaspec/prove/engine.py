@@ -245,6 +245,8 @@ class _Run:
 
     def proved(self, *, partial: bool, asked: Sequence[str] = (), rests_on: Sequence[str] = ()) -> ProofResult:
         """What was found."""
+        if not partial:
+            self.look(START)  # also where nothing was asked of it: where nothing begins, every claim holds
         return ProofResult(
             self.model.name,
             self.given,
@@ -268,7 +270,6 @@ class _Run:
             raise UserError(
                 f"{self.model.name} has nothing to prove: no invariant, lemma, step property or limited type"
             )
-        self.look(START)  # whatever is asked: where nothing begins, every claim is true
         for s in todo:
             if s.goals and not s.has_value:
                 self.look(s.name)
