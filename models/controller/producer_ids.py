@@ -319,6 +319,10 @@ class Cluster(Model):
     def what_is_committed_is_given(s, i: Id, r: Id) -> bool:
         return s.next.given[i] or not s.in_block(r, i) or r <= s.committed or r > s.next.committed
 
+    @step("PID-13")
+    def what_was_given_stays_given(s, i: Id) -> bool:
+        return not s.given[i] or s.next.given[i]
+
     @step("PID-13", "PID-5", "PID-12")
     def no_id_is_given_again(s, i: Id, r: Id) -> bool:
         """No block that is new in the log has an id that somebody has."""

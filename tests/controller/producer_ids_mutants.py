@@ -485,6 +485,18 @@ class Early(model.Cluster):
         s.next.given = {i: s.given[i] or (s.memory[c] <= i and i < s.memory[c] + B) for i in range(M + 1)}
 
 
+class Forgetting(model.Cluster):
+    """Who was given ids before a commit is forgotten with it."""
+
+    @action("PID-13", who="raft")
+    def commit(s, r: Id) -> None:
+        require(s.log[r], r > s.committed)
+        s.next.committed = r
+        s.next.given = {
+            i: any(s.in_block(q, i) for q in range(M + 1) if q > s.committed and q <= r) for i in range(M + 1)
+        }
+
+
 class Keeping(model.Cluster):
     """A controller that gives up keeps what it has replayed."""
 
@@ -554,6 +566,7 @@ MUTANTS = [
     of_model("lower (model)", "PID-9", "a record moves the next block down", _loaded(Lowering)),
     of_model("back in part (model)", "PID-11", "the epoch stays", _loaded(InPart), "KAFKA-12792"),
     of_model("says itself (model)", "PID-5 PID-13", "the block is the one before", _loaded(Migrated), "KAFKA-15552"),
+    of_model("forgotten (model)", "PID-13", "what was given before a commit", _loaded(Forgetting)),
     of_model("answered early (model)", "PID-13", "before the record is committed", _loaded(Early)),
     of_model("not put back (model)", "PID-11", "by a controller that gives up", _loaded(Keeping), "KAFKA-12792"),
     of_model("no image (model)", "PID-12 PID-13", "whoever loads begins at 0", _loaded(Unsnapshot), "KAFKA-13357"),
