@@ -457,6 +457,41 @@ class Handler(Model):
     def prepended_before_all(s, e: Event, f: Event) -> bool:
         return not s.is_added(e, Kind.PREPENDED) or not s.in_line(f) or f == e or s.next.place[e] < s.place[f]
 
+    @step("EVQ-2", "EVQ-3", "EVQ-4", "EVQ-5")
+    def who_waits_stays_as_it_is(s, e: Event) -> bool:
+        """Until it is taken or removed."""
+        return (
+            not s.waits(e)
+            or s.next.status[e] != Status.WAITS
+            or (s.next.kind[e] == s.kind[e] and s.next.place[e] == s.place[e] and s.next.deadline[e] == s.deadline[e])
+        )
+
+    @step("EVQ-4")
+    def what_is_deferred_is_run_when_it_is_due(s, e: Event) -> bool:
+        """It is never told that it is late."""
+        return not s.waits(e) or s.next.status[e] != Status.HEARS or s.kind[e] != Kind.DEFERRED or not s.is_due(e)
+
+    @step("EVQ-15")
+    def refused_at_the_end_alone(s, e: Event) -> bool:
+        return s.status[e] != Status.NEW or s.next.status[e] != Status.TOLD or s.shutting or s.interrupted
+
+    @step("EVQ-24", "EVQ-19")
+    def wakes_for_a_reason(s) -> bool:
+        return s.thread != Thread.SLEEPS or s.next.thread == Thread.SLEEPS or s.signalled or s.mark or s.wakes <= s.now
+
+    @step("EVQ-19")
+    def a_mark_interrupts(s) -> bool:
+        """When the thread looks for something to do: from sleep, which takes it away, or from work. A thread that has
+        ended is not marked."""
+        return (
+            s.next.mark == s.mark
+            if s.thread == Thread.ENDED
+            else not s.mark
+            or s.next.thread != Thread.LOOKS
+            or s.thread == Thread.LOOKS
+            or (s.next.interrupted and (s.thread != Thread.SLEEPS or not s.next.mark))
+        )
+
     @step("EVQ-15")
     def none_is_added_at_the_end(s, e: Event) -> bool:
         return not (s.shutting or s.interrupted) or s.status[e] != Status.NEW or s.next.status[e] != Status.WAITS
@@ -489,17 +524,20 @@ class Handler(Model):
 
     @step("EVQ-19", "EVQ-12", "EVQ-13")
     def interrupted_for_a_reason(s) -> bool:
-        """By its mark, or by an event's run; what handleException throws interrupts nothing."""
+        """By its mark, or by an event's run, when the thread looks for something to do; what handleException throws
+        interrupts nothing."""
         return (
             s.interrupted
             or not s.next.interrupted
-            or s.mark
-            or any(s.status[e] == Status.RUNS and s.next.status[e] == Status.RAN for e in Event)
+            or (
+                s.next.thread == Thread.LOOKS
+                and (s.mark or any(s.status[e] == Status.RUNS and s.next.status[e] == Status.RAN for e in Event))
+            )
         )
 
     @lemma()
     def the_head_is_before_the_tail(s) -> bool:
-        return s.head <= s.tail
+        return s.head >= 1 and s.head <= s.tail
 
     @lemma()
     def places_are_between(s, e: Event) -> bool:
@@ -510,12 +548,12 @@ class Handler(Model):
         return not (s.in_line(e) and s.in_line(f)) or e == f or s.place[e] != s.place[f]
 
     @lemma()
-    def who_does_not_wait_has_no_deadline(s, e: Event) -> bool:
-        return s.waits(e) or s.deadline[e] == NEVER
+    def who_does_not_wait_has_no_deadline_and_no_place(s, e: Event) -> bool:
+        return s.waits(e) or (s.deadline[e] == NEVER and s.place[e] == 0)
 
     @lemma()
-    def who_is_deferred_has_one(s, e: Event) -> bool:
-        return not s.waits(e) or s.kind[e] != Kind.DEFERRED or s.deadline[e] != NEVER
+    def who_is_deferred_has_a_deadline_and_no_place(s, e: Event) -> bool:
+        return not s.waits(e) or s.kind[e] != Kind.DEFERRED or (s.deadline[e] != NEVER and s.place[e] == 0)
 
     @lemma()
     def who_is_awake_waits_for_nothing(s) -> bool:
@@ -559,6 +597,20 @@ class Handler(Model):
     @witness
     def accepted_behind_an_error(s) -> bool:
         return s.broken and not s.shutting and not s.interrupted and any(s.waits(e) for e in Event)
+
+    @witness
+    def refused_while_the_thread_sleeps(s) -> bool:
+        """Nothing was ever in line, so that no deadline has come."""
+        return s.thread == Thread.SLEEPS and s.tail == P and any(s.status[e] == Status.TOLD for e in Event)
+
+    @witness
+    def cancelled(s, e: Event) -> bool:
+        """No other event was there that could have replaced it."""
+        return s.status[e] == Status.REMOVED and all(s.status[f] == Status.NEW for f in Event if f != e)
+
+    @witness
+    def marked_in_its_sleep(s) -> bool:
+        return s.thread == Thread.SLEEPS and s.mark
 
     @witness
     def sleeps_with_a_deadline(s) -> bool:

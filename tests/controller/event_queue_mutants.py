@@ -572,6 +572,66 @@ def _leaves_at_once() -> LoadedModel:
     return load(Handler)
 
 
+def _cancels_nothing() -> LoadedModel:
+    class Handler(model.Handler):
+        @action("EVQ-10", who="caller")
+        def cancel(s) -> None:
+            require(s.tagged is None)
+
+    return load(Handler)
+
+
+def _refuses_anybody() -> LoadedModel:
+    class Handler(model.Handler):
+        @action("EVQ-15", who="caller")
+        def refuse(s, e: model.Event) -> None:
+            require(s.status[e] == Status.NEW)
+            s.next.status[e] = Status.TOLD
+
+    return load(Handler)
+
+
+def _wakes_deaf() -> LoadedModel:
+    """The mark is taken away, and nobody is interrupted."""
+
+    class Handler(model.Handler):
+        @action("EVQ-24", "EVQ-19", who="handler", fair="weak")
+        def wake(s) -> None:
+            require(s.thread == Thread.SLEEPS, s.signalled or s.mark or s.wakes <= s.now)
+            s.next.thread = Thread.LOOKS
+            s.next.signalled = False
+            s.next.wakes = model.NEVER
+            s.next.mark = False
+
+    return load(Handler)
+
+
+def _appends_again() -> LoadedModel:
+    class Handler(model.Handler):
+        @action("EVQ-2", "EVQ-24", who="caller")
+        def append(s, e: model.Event, tag: bool) -> None:
+            require(s.accepts(e) or s.in_line(e), s.tail < 2 * model.P, not tag)
+            s.next.status[e] = Status.WAITS
+            s.next.kind[e] = model.Kind.APPENDED
+            s.next.place[e] = s.tail
+            s.next.tail = s.tail + 1
+            s.signal()
+
+    return load(Handler)
+
+
+def _tells_what_is_deferred() -> LoadedModel:
+    """That its deadline has come."""
+
+    class Handler(model.Handler):
+        @action("EVQ-1", "EVQ-5", "EVQ-6", who="handler", fair="weak")
+        def time_out(s, e: model.Event) -> None:
+            require(s.thread == Thread.LOOKS, s.is_first_timed(e), s.is_due(e))
+            s.take(e, Status.HEARS)
+
+    return load(Handler)
+
+
 def _takes_two() -> LoadedModel:
     """It goes on while an event runs."""
 
@@ -732,6 +792,11 @@ MUTANTS = [
     of_model("Handler: appends in silence", "EVQ-24", "and wakes nobody", _appends_in_silence),
     of_model("Handler: defers in silence", "EVQ-24", "what is earlier", _defers_in_silence),
     of_model("Handler: shuts down in silence", "EVQ-24 EVQ-17", "and wakes nobody", _shuts_down_in_silence),
+    of_model("Handler: cancels nothing", "EVQ-10", "with a tag that an event has", _cancels_nothing),
+    of_model("Handler: refuses anybody", "EVQ-15", "though the queue goes on", _refuses_anybody),
+    of_model("Handler: wakes deaf", "EVQ-19", "to its mark", _wakes_deaf),
+    of_model("Handler: appended again", "EVQ-2", "what waits takes a new place", _appends_again),
+    of_model("Handler: late though deferred", "EVQ-4", "what is due is told so", _tells_what_is_deferred),
     of_model("Handler: leaves at once", "EVQ-17 EVQ-26", "when interrupted", _leaves_at_once, "KAFKA-14601"),
     of_model("Handler: takes two", "EVQ-1", "while one runs", _takes_two),
     of_model("Handler: tells nothing of its own", "EVQ-12", "that its run threw", _tells_nothing_of_its_own),
@@ -762,5 +827,11 @@ RARE = [
 
 MUTANTS += RARE
 
-SURVIVORS: dict[str, str] = {}
+WAKES_FOR_NOTHING = "The thread wakes once more than it must, finds nothing to do and sleeps again."
+SURVIVORS: dict[str, str] = {
+    "Handler.defer: effect 8, other member of its condition": WAKES_FOR_NOTHING,
+    "Handler.defer: effect 8, off by one of its condition (2)": "An equal deadline wakes the thread in time.",
+    "Handler.defer: effect 8, off by one of its condition (3)": "An equal deadline wakes the thread in time.",
+    "Handler.sleep: effect 2, off by one": WAKES_FOR_NOTHING,
+}
 """Generated faults of the models that nobody can notice, and why."""
