@@ -128,6 +128,14 @@ class Stability(Model):
     def deleting_decides_nothing(s, p: Producer) -> bool:
         return s.next.start == s.start or s.next.opened[p] == s.opened[p]
 
+    @step("LSO-5", "LSO-6")
+    def bounds_only_rise(s) -> bool:
+        return s.next.high >= s.high and s.next.start >= s.start
+
+    @witness
+    def all_is_replicated_and_deleted(s) -> bool:
+        return s.end > 0 and s.high == s.end and s.start == s.end
+
     @witness
     def deleted_beyond_an_open_transaction(s, p: Producer) -> bool:
         return s.opened[p] is not None and s.opened[p] < s.start
@@ -398,11 +406,29 @@ class Readers(Model):
     def bounds_only_rise(s) -> bool:
         return s.next.high >= s.high and s.next.start >= s.start
 
+    @step("LSO-5")
+    def what_is_replicated_holds_nothing_back(s, f: Offset) -> bool:
+        """When the high watermark has passed its marker."""
+        return s.next.high == s.high or s.next.ended[f] is None or s.next.ended[f] >= s.next.high
+
+    @step("LSO-9")
+    def what_is_forgotten_holds_nothing_back(s, f: Offset) -> bool:
+        """When it is forgotten."""
+        return s.next.forgotten == s.forgotten or s.next.ended[f] is None or s.next.ended[f] >= s.next.forgotten
+
+    @step("LSO-10")
+    def only_what_is_deleted_is_skipped(s) -> bool:
+        return s.next.skipped == s.skipped or (s.position < s.next.skipped and s.next.skipped == s.start)
+
     @step("LSO-8", "LSO-9", "LSO-11")
     def what_was_seen_stays_decided(s, x: Offset) -> bool:
         return x not in s.seen or s.next.decided[x] == s.decided[x]
 
     # what the proof needs
+
+    @lemma("LSO-8")
+    def nothing_is_open_beyond_the_end(s, x: Offset, p: Producer) -> bool:
+        return x <= s.end or s.open_at[x][p] is None
 
     @lemma("LSO-3")
     def every_record_is_somebodys(s, x: Offset) -> bool:
@@ -576,6 +602,15 @@ class Readers(Model):
     def what_was_passed_is_decided(s, x: Offset) -> bool:
         """Where the consumer did not skip it."""
         return x < s.skipped or x >= s.position or s.kind[x] != Kind.TRANSACTIONAL or s.is_settled(x)
+
+    @witness
+    def deleted_up_to_the_high_watermark(s) -> bool:
+        return s.start > 0 and s.start == s.high
+
+    @witness
+    def fetches_again(s) -> bool:
+        """It is done with a fetch, and goes on behind it."""
+        return s.bound is None and s.position > 0 and s.skipped == 0
 
     @witness
     def drops_one_and_sees_another(s) -> bool:

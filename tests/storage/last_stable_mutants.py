@@ -674,6 +674,58 @@ def _a_commit_ends_the_dropping() -> LoadedModel:
     return load(Readers)
 
 
+def _an_end_holds_back_for_good() -> LoadedModel:
+    class Readers(model.Readers):
+        @action("LSO-5", who="replication")
+        def replicate(s, h: Offset) -> None:
+            require(s.high < h, h <= s.end)
+            s.next.high = h
+
+    return load(Readers)
+
+
+def _a_start_forgets_nothing() -> LoadedModel:
+    class Readers(model.Readers):
+        @action("LSO-9", who="environment")
+        def reopen(s) -> None:
+            s.next.forgotten = s.end
+
+    return load(Readers)
+
+
+def _one_fetch_alone() -> LoadedModel:
+    class Readers(model.Readers):
+        @action("LSO-16", who="reader")
+        def finish(s) -> None:
+            require(s.bound is not None)
+            s.next.collected = False
+            s.next.told = {q: set() for q in model.Producer}
+            s.next.dropping = set()
+
+    return load(Readers)
+
+
+def _skips_nothing() -> LoadedModel:
+    class Readers(model.Readers):
+        @action("LSO-10", who="reader")
+        def fall_behind(s) -> None:
+            require(s.bound is None, s.position <= s.start)
+            s.next.position = s.start
+            s.next.skipped = s.start
+
+    return load(Readers)
+
+
+def _the_start_falls() -> LoadedModel:
+    class Stability(model.Stability):
+        @action("LSO-6", who="client")
+        def delete_records(s, o: Offset) -> None:
+            require(o <= s.high)
+            s.next.start = o
+
+    return load(Stability)
+
+
 def _deleting_ends() -> LoadedModel:
     class Stability(model.Stability):
         @action("LSO-6", who="client")
@@ -864,10 +916,27 @@ MUTANTS: list[Mutant] = [
         "not to the last stable offset",
         _reads_up_to_the_high_watermark,
     ),
+    of_model("Readers: an end holds back for good", "LSO-5", "when it is replicated", _an_end_holds_back_for_good),
+    of_model("Readers: a start forgets nothing", "LSO-9", "that is not replicated", _a_start_forgets_nothing),
+    of_model("Readers: one fetch alone", "LSO-16", "and never another", _one_fetch_alone),
+    of_model("Readers: skips nothing", "LSO-10", "and says that it did", _skips_nothing),
+    of_model("Stability: start falls", "LSO-6", "records are deleted up to a lower offset", _the_start_falls),
     of_model("Stability: deleting ends", "LSO-6", "a transaction ends with its first record", _deleting_ends),
 ]
 
-SURVIVORS: dict[str, str] = {}
+FEWER = "It makes fewer steps, none of which a witness tells from the others."
+SURVIVORS: dict[str, str] = {
+    "Readers.replicate: guard 1, off by one": "What a truncation has made known again may be forgotten at any time.",
+    "Readers.truncate: guard 1, off by one": FEWER,
+    "Readers.truncate: guard 1, other parameter": FEWER,
+    "Readers.truncate: guard 2, off by one": FEWER,
+    "Readers.truncate: guard 2, other parameter": FEWER,
+    "Readers.fetch: guard 5, off by one (2)": FEWER,
+    "Readers.fetch: guard 5, off by one (3)": FEWER,
+    "Readers.collect: no guard 2": "What was aborted may be looked up again, wherever the consumer is.",
+    "Readers.collect: effect 1, off by one": "The next upper offset tells the same.",
+    "Readers.consume: effect 3, off by one": "What begins at the position is dropped from there on, told or not.",
+}
 """Generated faults of the models that nobody can notice, and why."""
 
 
