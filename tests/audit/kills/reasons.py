@@ -60,7 +60,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "IndexCheck.chunk:4:false": SPEED,
         "IndexCheck.chunk:8:false": SPEED,
         "IndexCheck.stale_from:1:left out": SPEED,
-        "IndexCheck.absent:2:left out": LISTED,
+        "IndexCheck.absent:3:left out": LISTED,
     },
     "management/compaction": {
         "Keys.add:5:one more": "six times a depth is none of the numbers between",
@@ -123,8 +123,8 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "LeaderEpochCheck._of_run:21:one more": "there is no entry of its epoch",
     },
     "storage/log_loader": {
-        "recovery_consequence:3:true": "what is damaged lies in a segment, so that there is a first one to be scanned",
-        "recovery_consequence:5:true": "a recovery point is known of whole directories alone, whose stop is known too",
+        "recovery_consequence:4:true": "what is damaged lies in a segment, so that there is a first one to be scanned",
+        "recovery_consequence:6:true": "a recovery point is known of whole directories alone, whose stop is known too",
         "_lost:1:false": "the rules that ask know the offset",
         "OffsetCheck._step:1:true": SPEED,
         "OffsetCheck._step:2:true": SPEED,
@@ -147,7 +147,7 @@ EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "ProducerCheck._data:17:true": SPEED,
         "ProducerCheck._data:21:true": SPEED,
         "ProducerCheck._marker:4:true": "what is missing since is asked of a producer that is there",
-        "ProducerCheck._index:6:false": "the file has that path",
+        "ProducerCheck._index:7:false": "the file has that path",
         "ProducerCheck._remember:9:one more": "what is missing is never one offset less than anything may need",
         "ProducerCheck._begun_below:3:one less": "where the start is not known no marker is at 0",
         "ProducerCheck._rebuilt_first:1:one more 1": "the first offset that the records say was taken before",
