@@ -735,6 +735,28 @@ def test_a_snapshot_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     assert a.exit_code == 2
 
 
+# ---- a last known leader that is no replica
+@pytest.mark.clause("IMG-14")
+def test_a_last_known_leader_that_is_no_replica_is_sound_until_it_is_elected(tmp_path: Path) -> None:
+    """The records of ReplicationControlManager, Kafka 4.3.0: a replica that was added leads alone, is fenced, stops
+    uncleanly, and the reassignment is cancelled. The next record is one that it does not write: LeaderAcceptor throws
+    where it is asked for 3, and PartitionChangeBuilder by itself takes it."""
+    fenced = [made("BrokerRegistrationChangeRecord", 0, brokerId=b, brokerEpoch=b, fenced=1) for b in (1, 2, 3)]
+    unfenced = made("BrokerRegistrationChangeRecord", 0, brokerId=3, brokerEpoch=3, fenced=-1)
+    records: list[bytes | Sequence[bytes]] = [
+        level(30), *(broker(b, b) for b in (1, 2, 3)), topic(),
+        partition(replicas=[3, 1, 2], isr=[3], leader=3, addingReplicas=[3]), *fenced[:2],
+        [changed(isr=[], leader=-1, eligibleLeaderReplicas=[3], lastKnownElr=[3]), fenced[2]],
+        changed(eligibleLeaderReplicas=[]),
+        changed(isr=[1], leader=-1, replicas=[1, 2], addingReplicas=[]),
+        unfenced,
+    ]  # fmt: skip
+    assert found(tmp_path / "kafka", {LOG: written(batches_of(*records))}) == []
+    records.append(changed(isr=[3], leader=3, leaderRecoveryState=1, lastKnownElr=[]))
+    (finding,) = found(tmp_path / "elected", {LOG: written(batches_of(*records))})
+    assert (finding.clause, finding.offset) == ("IMG-14", 13)
+
+
 # ---- what cannot be read
 CUTS = 0, 262, 465, 719
 """Where segments begin: epochs begin at 465 and at 627, and snapshots end at 208, 313, 427, 719 and 940."""
