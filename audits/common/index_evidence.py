@@ -130,7 +130,8 @@ class IndexCheck(LogCheck):
         if self.legacy:
             return
         if file is None:
-            yield from self.missing(segment, ending)
+            if self.log.files.in_place_of(segment, self.suffix) is None:  # of that LDR-18 tells
+                yield from self.missing(segment, ending)
             return
         if self.odd_bytes:
             yield self.log.finding(
@@ -191,7 +192,9 @@ class IndexCheck(LogCheck):
 
     def absent(self) -> Iterable[Absent]:
         without = [
-            s.log.path.with_suffix(self.suffix).name for s in self.log.files.segments if not self.file_of(s) and s.log
+            s.log.path.with_suffix(self.suffix).name
+            for s in self.log.files.segments
+            if not self.file_of(s) and not self.log.files.in_place_of(s, self.suffix) and s.log
         ]
         return [Absent(self.kind, self.clauses, tuple(without))] if without else []
 

@@ -1,8 +1,8 @@
 """Audit of a metadata log: each record is decoded and replayed, and after each batch the invariants are checked where
 something changed. A snapshot is compared with the state at its end offset, the file quorum-state with the log's epochs.
 
-Across damage the state is not known: it is taken from the next snapshot that the log reaches. Batches as such, gaps,
-epochs, a torn end and other nodes' logs are asked by the rules for every log.
+Across damage, and what cannot be read, the state is not known: it is taken from the next snapshot that the log reaches.
+Batches as such, gaps, epochs, a torn end and other nodes' logs are asked by the rules for every log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import METADATA_TOPIC
 from kafkaspec.contract.clauses import states
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import File, open_regular, read_small
+from kafkaspec.impl.common.files import File, is_empty, open_regular, read_small, why
 from kafkaspec.impl.common.ids import id_bytes
 from kafkaspec.impl.common.rows import Chunk, Ending
 from kafkaspec.impl.common.scan import read_segment
@@ -43,7 +43,9 @@ from kafkaspec.spec.common.record_format import CODEC_MASK, CONTROL
 
 NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 PART: Final = re.compile(r"\d{20}-\d{10}-.*\.checkpoint\.part")
-SUFFIXES: Final = ".checkpoint", ".checkpoint.part"
+REMOVED: Final = ".checkpoint.part", ".checkpoint.deleted"
+"""What a start removes has such a name."""
+SUFFIXES: Final = ".checkpoint", *REMOVED
 NUMBERS: Final = re.compile(r"(\d{20}).(\d{10})")
 """What a node reads of a snapshot's name."""
 MOST_OFFSET, MOST_EPOCH = (1 << 63) - 1, (1 << 31) - 1
@@ -79,6 +81,7 @@ UNWRITTEN = "none: a controller that comes to the record stops; brokers take it,
 LATER = "none: every replay takes it, and a controller stops at the next record that changes or ends the registration"
 GOES_ON = "none: every replay takes it as it is"
 STOPS_LOADING = "none: a node that loads the snapshot stops"
+NO_START = "none: the node does not start"
 LOADS = "none: a node loads what is there, and does not notice"
 STOPS_WHEN_TOLD = "none: a node that hears of another leader in its epoch stops"
 RELOADS = "none: who starts from the snapshot has another state than who reads the log"
@@ -674,38 +677,61 @@ class MetadataImageCheck(LogCheck):
         """who led in an epoch, by the log"""
         self.other: list[tuple[SnapshotFile, int]] = []
         """snapshots with another epoch than the record before their end, and its epoch"""
+        self.passed = -1
+        """the last epoch before what was not read"""
         self.unread: list[str] = []
+        """segments that were not read, as long as the state behind them is not known"""
         self.content: IO[bytes] | None = None
 
     # ---- going through it
     def begin(self, segment: Segment) -> Iterable[Finding]:
         assert segment.log is not None
-        if self.next is None:
+        if segment.base_offset == self._first:
             self.next = segment.base_offset
             self.known = self.next == 0
-        self._upcoming(self.next)
+        self._upcoming(segment.base_offset if self.next is None else self.next)
         self.content = open(open_regular(segment.log.path), "rb")  # noqa: SIM115
         return ()
 
     def chunk(self, segment: Segment, chunk: Chunk) -> Iterator[Finding]:
         assert segment.log is not None
         assert self.content is not None
-        for batch in stored(self.content, chunk):
-            if self.reader.newer:
-                return
-            if batch is None:
-                self._lose()
-            else:
-                yield from self._batch(segment.log, batch)
+        try:
+            for batch in stored(self.content, chunk):
+                if self.reader.newer:
+                    return
+                if batch is None:
+                    self._lose()
+                else:
+                    yield from self._batch(segment.log, batch)
+        except OSError as e:
+            raise UserError(f"{segment.log.path}: {why(segment.log.path, e)}") from None
 
     def ended(self, segment: Segment, ending: Ending) -> Iterable[Finding]:
         assert self.content is not None
         self.content.close()
         return ()
 
+    def skip(self, segment: Segment, problem: str) -> Iterator[Finding]:
+        """What its records did is not known, nor which epoch the last one has."""
+        assert segment.log is not None
+        if self.content is not None:
+            self.content.close()
+        yield from self._waiting()
+        self._lose()
+        self.passed, self.epoch = max(self.passed, self.epoch), -1
+        self.unread.append(str(segment.log.path))
+
+    def _waiting(self) -> Iterator[Finding]:
+        """What is told when it is known what comes behind it."""
+        yield from self.reader.held()
+        if self.raised is not None:
+            yield self.raised[1]
+        self.raised = None
+
     def _lose(self) -> None:
         """Of what follows it is not known what was before."""
-        self.known, self.next, self.begun = False, None, None
+        self.known, self.next, self.begun, self.given_up = False, None, None, False
         self.reader.quorum = QuorumImage()
 
     def _upcoming(self, offset: int) -> None:
@@ -905,6 +931,7 @@ class MetadataImageCheck(LogCheck):
             if not self.known or self.reader.wrong or offset == 0:
                 self.reader.image, self.reader.wrong, self.known = loaded.image, False, True
                 self.reader.quorum = loaded.quorum
+                self._tell_unread(f" up to the snapshot at offset {offset}")
             else:
                 self.compared.append(offset)
                 yield from compared(self.log, s, loaded, self.reader.image, self.reader.quorum, "the log")
@@ -914,14 +941,16 @@ class MetadataImageCheck(LogCheck):
         try:
             return load(self.log, s)
         except UserError as e:
-            self.unread.append(str(e))
+            self.problems.append(str(e))
             return LoadedSnapshot()
+
+    def _tell_unread(self, until: str) -> None:
+        self.problems += [f"{path}: its records are not replayed, nor what follows{until}" for path in self.unread]
+        self.unread = []
 
     def end(self) -> Iterator[Finding]:
         """The snapshot at the log's end, those that the log does not reach, and the file quorum-state."""
-        yield from self.reader.held()
-        if self.raised is not None:
-            yield self.raised[1]
+        yield from self._waiting()
         yield from self._names()
         yield from self._beginning()
         if self.reader.newer:
@@ -936,8 +965,7 @@ class MetadataImageCheck(LogCheck):
         yield from self._of_another_log()
         yield from self._parts()
         yield from self._quorum_state()
-        if self.unread:
-            raise UserError(self.unread[0])
+        self._tell_unread("")
 
     @states("IMG-20")
     def _open(self, place: RecordPlace) -> Finding:
@@ -951,24 +979,46 @@ class MetadataImageCheck(LogCheck):
         """Directories in the place of files, and names that stop a start."""
         for folder in self.log.files.folders:
             if folder.name == QUORUM_STATE:
-                yield self._misnamed("IMG-23", folder, "a directory in the place of the file", "a file", "")
+                yield self._misnamed("IMG-23", folder, "a directory in the place of the file", "a file", NO_START)
             elif folder.name.endswith(SUFFIXES):
-                then = "" if not has_numbers(folder.name) else STOPS_LOADING
-                yield self._misnamed("IMG-22", folder, "a directory in the place of a snapshot", "a file", then)
-        for file in self.log.files.others:
+                yield self._folder(folder)
+        for file in (*self.log.files.others, *self.log.files.transient):
             if file.path.name.endswith(SUFFIXES) and not has_numbers(file.path.name):
                 there, right = "a snapshot whose name has no such numbers", "an offset of 20 digits, an epoch of 10"
-                yield self._misnamed("IMG-22", file.path, there, right, "")
+                yield self._misnamed("IMG-22", file.path, there, right, NO_START)
 
     def _misnamed(self, clause: str, path: Path, there: str, right: str, then: str) -> Finding:
-        recovery = then or "none: the node does not start"
-        return self.log.finding(Severity.ERROR, clause, str(path), there, expected=right, recovery=recovery)
+        return self.log.finding(Severity.ERROR, clause, str(path), there, expected=right, recovery=then)
+
+    @states("IMG-22")
+    def _folder(self, folder: Path) -> Finding:
+        """A directory in the place of a snapshot. A start removes what it does not need, and looks at the names of the
+        others alone."""
+        there = "a directory in the place of a snapshot"
+        if not has_numbers(folder.name):
+            return self._misnamed("IMG-22", folder, there, "a file", NO_START)
+        s = SnapshotFile(int(folder.name[:20]), int(folder.name[21:31]), File(folder, 0))
+        if folder.name.endswith(REMOVED) or s.end_offset < self._first:
+            if is_empty(folder):
+                return self.log.finding(Severity.LEFTOVER, "IMG-22", str(folder), there, recovery="it is removed")
+            return self._misnamed("IMG-22", folder, f"{there}, and it is not empty", "a file", NO_START)
+        then = STOPS_LOADING
+        if self.next is not None and self._is_further(s):
+            then = f"all of the log is removed, since this is further; then {STOPS_LOADING}"
+        return self._misnamed("IMG-22", folder, there, "a file", then)
+
+    @property
+    def _first(self) -> int:
+        """Where the log begins."""
+        return next((s.base_offset for s in self.log.files.segments), 0)
 
     @property
     def _uncovered(self) -> bool:
-        """The log begins behind offset 0, and no snapshot says what was before."""
-        first = next((s.base_offset for s in self.log.files.segments), 0)
-        return first > 0 and all(s.end_offset < first for s in self.snapshots)
+        """The log begins behind offset 0, and no snapshot says what was before. Of one a start asks for the name alone,
+        and a directory has it, too."""
+        first, folders = self._first, (f.name for f in self.log.files.folders if NAME.fullmatch(f.name))
+        ends = [*(s.end_offset for s in self.snapshots), *(int(name[:20]) for name in folders if has_numbers(name))]
+        return first > 0 and all(end < first for end in ends)
 
     @states("IMG-24")
     def _beginning(self) -> Iterator[Finding]:
@@ -978,7 +1028,7 @@ class MetadataImageCheck(LogCheck):
             yield self.log.finding(
                 Severity.ERROR, "IMG-24", log, f"the log begins at {first}, and no snapshot reaches it",
                 expected=f"a snapshot of end offset {first} or above", offset=first,
-                recovery="none: the node does not start",
+                recovery=NO_START,
             )  # fmt: skip
 
     def absent(self) -> Iterator[Absent]:
@@ -1033,13 +1083,14 @@ class MetadataImageCheck(LogCheck):
                 yield self.log.finding(
                     Severity.ERROR, "IMG-23", file, f"it cannot be read: {e}",
                     expected="an object with data_version 0 or 1, and that version's fields", line=1,
-                    recovery="none: the node does not start",
+                    recovery=NO_START,
                 )  # fmt: skip
                 continue
-            if said.epoch < self.epoch:
+            epoch = max(self.epoch, self.passed)
+            if said.epoch < epoch:
                 yield self.log.finding(
-                    Severity.WARNING, "IMG-23", file, f"leaderEpoch {said.epoch}, where the log has epoch {self.epoch}",
-                    expected=f"{self.epoch} or above", line=1, recovery="the node takes the epoch from the log",
+                    Severity.WARNING, "IMG-23", file, f"leaderEpoch {said.epoch}, where the log has epoch {epoch}",
+                    expected=f"{epoch} or above", line=1, recovery="the node takes the epoch from the log",
                 )  # fmt: skip
             led = self.leaders.get(said.epoch, said.leader)
             if led != said.leader >= 0:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kafkaspec.audit.check import Absent, ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck
-from kafkaspec.audit.files import Kind, PartitionFiles, Segment
+from kafkaspec.audit.files import MARKER, Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
@@ -26,6 +26,22 @@ from kafkaspec.spec.common.kafka import LONG_MAX
 
 ALWAYS_COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+SNAPSHOT_SUFFIX = ".snapshot"
+UNNOTICED = "a restart takes no notice of it"
+UNOPENED = (
+    "if its segment is there the index cannot be opened: a restart fails on it where the segment is the last one or is "
+    "recovered; of another one the first look into the index takes the directory out of service"
+)
+IN_THE_WAY = {
+    ".log": f"{UNNOTICED}: there is no such segment",
+    ".index": UNOPENED,
+    ".timeindex": UNOPENED,
+    ".txnindex": "a restart fails on it if its segment is there: the index cannot be opened",
+    SNAPSHOT_SUFFIX: f"{UNNOTICED} until a snapshot of that offset is due, as at the log's end: after a clean stop it "
+    "fails; after an unclean one it takes that for damage, empties the segment that ends or begins there, and removes "
+    "those behind it",
+}
+"""What a directory does that has the name of a file, by the name's end."""
 
 
 # ---- what recovery does ----------------------------------------------------------------------------------------------
@@ -42,6 +58,8 @@ def recovery_consequence(
 ) -> str:
     """What a restart does with a batch at byte `position` of `segment` that is torn or fails its CRC: one sentence.
     `offset` is the first offset that is lost there, if known; `end` the log end offset, if known."""
+    if log.files.in_place_of(segment, ".index") is not None:
+        return "none: a directory is in the place of the segment's offset index, which cannot be opened (LDR-18)"
     if segment.offset_index is None:
         return f"the segment has no offset index, so a restart scans it and cuts it at byte {position}" + _lost(
             offset, None, "; segments after it stay, behind a hole"
@@ -307,6 +325,8 @@ class LeftoverCheck(LogCheck):
             clause, what, then = leftover(file, log.files.transient)
             yield log.finding(Severity.LEFTOVER, clause, file, what, recovery=then, offset=offset_of(file.path.name))
         for orphan in log.files.orphans if not log.alone else ():
+            if log.files.in_place_of(orphan, ".log") is not None:
+                continue  # a start looks for the name alone
             for index in (orphan.offset_index, orphan.time_index, orphan.transaction_index):
                 if index is not None:
                     yield log.finding(
@@ -337,7 +357,7 @@ class LeftoverCheck(LogCheck):
                 f"a {name.removesuffix('.tmp')} that was being written",
                 recovery="it is never read, and the next write replaces it",
             )
-        elif name.endswith((*SEGMENT_SUFFIXES, ".snapshot")):
+        elif name.endswith((*SEGMENT_SUFFIXES, SNAPSHOT_SUFFIX)):
             yield self._nameless(file)
 
     @states("LDR-18")
@@ -357,19 +377,18 @@ class LeftoverCheck(LogCheck):
 
     @states("LDR-18")
     def _folder(self, folder: Path) -> Iterator[Finding]:
-        if not folder.name.endswith(SEGMENT_SUFFIXES):
+        suffix, offset = folder.suffix, offset_of(folder.name)
+        if suffix not in IN_THE_WAY or offset is None:  # a start passes over it, and no file will have the name
             return
-        unread = folder.name.endswith(".log")
+        what = "producer snapshot" if suffix == SNAPSHOT_SUFFIX else "segment's file"
         yield self.log.finding(
             Severity.ERROR,
             "LDR-18",
             str(folder),
-            "a directory with the name of a segment's file",
+            f"a directory with the name of a {what}",
             expected="a file",
-            recovery="a restart takes no notice of it: there is no such segment"
-            if unread
-            else "a restart fails on it if its segment is there: the index cannot be opened",
-            offset=offset_of(folder.name),
+            recovery=IN_THE_WAY[suffix],
+            offset=offset,
         )
 
 
@@ -398,7 +417,9 @@ class DirectoryLeftoverCheck(DirectoryCheck):
                 what, then = KINDS[p.kind]
                 yield self._of(p, Severity.LEFTOVER, "LDR-19", what, then)
         for folder in directory.files.folders:
-            if folder.name != "remote-log-index-cache":
+            if folder.name == MARKER:
+                yield self._marker(folder, directory.files.empty_marker)
+            elif folder.name != "remote-log-index-cache":
                 yield Finding(
                     Severity.WARNING,
                     "LDR-19",
@@ -407,6 +428,22 @@ class DirectoryLeftoverCheck(DirectoryCheck):
                     "TOPIC-PARTITION, or that with a unique part and -delete, -future or -stray",
                     "a restart fails on it: the broker does not start",
                 )
+
+    @staticmethod
+    @states("LDR-19")
+    def _marker(folder: Path, empty: bool) -> Finding:
+        """A start asks whether there is anything of the name, and removes it before it looks at the partitions."""
+        return Finding(
+            Severity.WARNING if empty else Severity.ERROR,
+            "LDR-19",
+            str(folder),
+            "a directory in the place of the marker of a clean stop" + ("" if empty else ", and it is not empty"),
+            "a file, or nothing",
+            "a restart takes it for the marker, and removes it: no log is recovered; the broker's epoch is not known"
+            if empty
+            else "a restart cannot remove it, and takes the directory out of service; a broker with no other directory "
+            "stops",
+        )
 
     @staticmethod
     def _of(p: PartitionFiles, severity: Severity, clause: str, message: str, recovery: str) -> Finding:

@@ -150,7 +150,9 @@ class TimeIndexCheck(IndexCheck):
             return
         if self.largest == NO_TIMESTAMP:  # nor would there be an entry in it
             return
-        recovered = self.rebuilt(segment) or segment.offset_index is None
+        recovered = self.rebuilt(segment) or (
+            segment.offset_index is None and self.log.files.in_place_of(segment, ".index") is None
+        )
         yield self.log.finding(
             Severity.WARNING,
             "TIX-16",

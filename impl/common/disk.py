@@ -87,7 +87,12 @@ class RealDisk:
         os.replace(source, target)
 
     def remove(self, path: str) -> None:
-        Path(path).unlink()
+        """An empty directory too, as Java's Files.delete."""
+        file = Path(path)
+        if file.is_dir() and not file.is_symlink():
+            file.rmdir()
+        else:
+            file.unlink()
 
     def flush_directory(self, path: str) -> None:
         if os.name != "nt":  # Windows flushes no directories

@@ -47,6 +47,14 @@ def why(path: Path, error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def is_empty(folder: Path) -> bool:
+    """Whether there is nothing in it; False if it cannot be listed."""
+    try:
+        return not any(folder.iterdir())
+    except OSError:
+        return False
+
+
 def open_regular(path: Path) -> int:
     """A descriptor to read a regular file by. Raises UserError for what is none: it is not opened, since a FIFO would
     wait for a writer, and a device may act on being opened; and for what cannot be opened."""

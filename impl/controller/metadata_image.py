@@ -132,12 +132,18 @@ def directories_of(of: list[str] | None, replicas: int) -> list[str]:
     return [MIGRATING] * replicas if of is None or all(d == MIGRATING for d in of) else of
 
 
+def check_directories(f: Fields) -> None:
+    """A record that says replicas and some directories says as many of both. Raises ReplayError. [IMG-3]"""
+    directories, replicas = f["directories"], f["replicas"]
+    if directories and replicas is not None and len(directories) != len(replicas):
+        raise ReplayError("IMG-3", DIRECTORIES_DIFFER, f"{len(directories)} directories of {len(replicas)} replicas")
+
+
 def partition_of(f: Fields) -> Partition:
     """What a record of a whole partition says. [IMG-3]"""
+    check_directories(f)
     replicas = f["replicas"]
     directories = directories_of(f["directories"], len(replicas))
-    if len(directories) != len(replicas):
-        raise ReplayError("IMG-3", DIRECTORIES_DIFFER, f"{len(directories)} directories of {len(replicas)} replicas")
     recovery = f["leaderRecoveryState"]
     if recovery not in (RECOVERED, RECOVERING):
         raise ReplayError("IMG-3", ILLEGAL_ARGUMENT, f"leaderRecoveryState {recovery}")
@@ -149,14 +155,13 @@ def partition_of(f: Fields) -> Partition:
 
 def merged(before: Partition, f: Fields) -> Partition:
     """A partition after a change of it. [IMG-3]"""
+    check_directories(f)
     replicas = before.replicas if f["replicas"] is None else f["replicas"]
     directories = before.directories if f["directories"] is None else f["directories"]
     if len(directories) != len(replicas):
         directories = directories_of(directories, len(replicas))
         if len(directories) != len(replicas):
-            raise ReplayError(
-                "IMG-3", DIRECTORIES_DIFFER, f"{len(directories)} directories of {len(replicas)} replicas"
-            )
+            raise ReplayError("IMG-3", ILLEGAL_ARGUMENT, f"{len(directories)} directories of {len(replicas)} replicas")
     leader, recovery = f["leader"], f["leaderRecoveryState"]
     if recovery not in (NO_RECOVERY_CHANGE, RECOVERED, RECOVERING):
         raise ReplayError("IMG-3", ILLEGAL_ARGUMENT, f"leaderRecoveryState {recovery}")

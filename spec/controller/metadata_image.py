@@ -197,10 +197,15 @@ def registered(f: Fields) -> Partition:
     )  # fmt: skip
 
 
+def uneven(f: Fields) -> bool:
+    """Whether a record says replicas, and another number of directories."""
+    return bool(f["directories"]) and f["replicas"] is not None and len(f["directories"]) != len(f["replicas"])
+
+
 def misfit(p: Partition) -> Refused | None:
     """Why there is no such partition."""
     if len(p.directories) != len(p.replicas):
-        return no("IMG-3", OTHER_DIRECTORIES)
+        return no("IMG-3", ILLEGAL_ARGUMENT)
     return None if p.recovery in RECOVERY_STATES else no("IMG-3", ILLEGAL_ARGUMENT)
 
 
@@ -223,6 +228,8 @@ def partition(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     """
     if f["topicId"] not in now.topics:
         return no("IMG-2")
+    if uneven(f):
+        return no("IMG-3", OTHER_DIRECTORIES)
     after = registered(f)
     before = now.topics[f["topicId"]].partitions.get(str(f["partitionId"]))
     if before and (after.leader_epoch < before.leader_epoch or after.partition_epoch < before.partition_epoch):
@@ -239,12 +246,14 @@ def given(value: Any, otherwise: Any) -> Any:
 def partition_change(now: Contents, f: Fields, offset: int) -> Contents | Refused:
     """IMG-3: A change of a partition replaces what it names, and leaves what is null, a leader of -2 and a leader
     recovery state of -1. It raises the partition epoch by 1, and the leader epoch too if it names a leader, be it the
-    one that there is. There is a directory for each replica: another number of them is refused; where none has a name
-    they follow the replicas. A leader has recovered, 0, or is recovering, 1: another state is refused. [{REGISTRATION};
-    LeaderRecoveryState, Kafka 4.3.0; KIP-704]"""
+    one that there is. There is a directory for each replica: another number of them is refused. Where none has a name
+    they follow the replicas, unless one record says both. A leader has recovered, 0, or is recovering, 1: another state
+    is refused. [{REGISTRATION}; LeaderRecoveryState, Kafka 4.3.0; KIP-704]"""
     of = now.topics.get(f["topicId"])
     if of is None or str(f["partitionId"]) not in of.partitions:
         return no("IMG-2")
+    if uneven(f):
+        return no("IMG-3", OTHER_DIRECTORIES)
     p = of.partitions[str(f["partitionId"])]
     replicas, names = given(f["replicas"], p.replicas), f["leader"] != UNCHANGED
     after = Partition(

@@ -62,9 +62,11 @@ clause(
 clause(
     "LDR-19",
     """Every directory in a log directory is a partition's: TOPIC-PARTITION, or TOPIC-PARTITION.ID with -delete (removed
-    after the start), -future (a move that goes on) or -stray (kept aside). Any other stops the start, and so does a
-    partition in two directories of one broker.""",
-    source="LocalLog.parseTopicPartitionName and LogManager, Kafka 4.3.0",
+    after the start), -future (a move that goes on) or -stray (kept aside); or it is remote-log-index-cache. Any other
+    stops the start, and so does a partition in two directories of one broker. But one in the place of
+    .kafka_cleanshutdown is looked at before: if it is empty, it is taken for the marker of a clean stop and removed; if
+    not, the log directory goes out of service.""",
+    source="LocalLog.parseTopicPartitionName, LogManager.loadLogs and CleanShutdownFileHandler, Kafka 4.3.0",
     without=NO_RULE_HERE,
 )
 
@@ -193,7 +195,9 @@ def sensible(files: Mapping[str, Content]) -> bool:
     """Whether names are those that Kafka makes, the offsets of each .log rise from its base on, and leader epochs rise.
 
     LDR-18: A segment's files are named by its base offset, in 20 digits; its batches lie between that and the next
-    segment's base offset. [LogFileUtils and LogSegments, Kafka 4.3.0]
+    segment's base offset. A directory is none of its files: where one has the name, an index cannot be opened, and a
+    producer snapshot not be written. [LogFileUtils, LogSegments, AbstractIndex, TransactionIndex and
+    ProducerStateManager, Kafka 4.3.0]
     """
     for name, c in files.items():
         offset = offset_of(name)

@@ -73,7 +73,7 @@ clause(
 clause(
     "OIX-28",
     """A segment without its offset index is recovered when the log is loaded, after a clean stop too: both indexes are
-    made again from the .log file.""",
+    made again from the .log file. A directory in its place is taken for the index (LDR-18).""",
     source="Kafka Internals, ch. 03, 'Crash recovery & startup: LogLoader'; LogLoader.loadSegmentFiles, Kafka 4.3.0",
     without=A_QUESTION
     | {

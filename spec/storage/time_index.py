@@ -54,7 +54,8 @@ clause(
     "TIX-16",
     """A segment that lacks its time index alone gets an empty one when the log is loaded; its largest timestamp is then
     the time at which the .log file was modified last. Kafka Internals says that a lost index is made again: that is so
-    of the offset index, and of the time index in a segment that is recovered.""",
+    of the offset index, and of the time index in a segment that is recovered. A directory in its place is taken for
+    the index (LDR-18).""",
     source="LogLoader.loadSegmentFiles, LogSegment.sanityCheck and largestTimestamp, Kafka 4.3.0",
     without=A_QUESTION
     | {

@@ -221,7 +221,14 @@ def test_the_largest_offset_is_one(directory: Path) -> None:
 
 @pytest.mark.clause("LDR-18")
 @pytest.mark.parametrize(
-    ("suffix", "recovery"), [(".log", "no notice"), (".index", "fails on it"), (".txnindex", "fails on it")]
+    ("suffix", "recovery"),
+    [
+        (".log", "no notice"),
+        (".index", "fails on it"),
+        (".timeindex", "fails on it"),
+        (".txnindex", "fails on it"),
+        (".snapshot", "empties the segment that ends or begins there"),
+    ],
 )
 def test_a_directory_named_like_a_segment(directory: Path, suffix: str, recovery: str) -> None:
     folder = directory / "t-0" / f"{9:020}{suffix}"
@@ -230,6 +237,75 @@ def test_a_directory_named_like_a_segment(directory: Path, suffix: str, recovery
     found = engine.audit([directory], strict=True)
     assert bad(found) == [("LDR-18", folder.name)]
     assert recovery in found.findings[0].recovery
+    folder.rename(directory / "t-0" / f"x{suffix}")
+    assert engine.audit([directory], strict=True).findings == ()  # nobody opens it
+
+
+@pytest.mark.clause("LDR-18", "OIX-28", "TIX-16")
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("stopped", ["cleanly", "by a kill", "unknown"])
+def test_a_directory_in_the_place_of_an_index_is_no_index_that_is_missing(
+    directory: Path, suffix: str, stopped: str
+) -> None:
+    """Nothing makes it again: Kafka takes it for the index, and cannot open it."""
+    if stopped == "cleanly":
+        (directory / ".kafka_cleanshutdown").write_bytes(b"{}")
+    index = directory / "t-0" / f"{ZERO}{suffix}"
+    index.unlink()
+    index.mkdir()
+    found = engine.audit([directory / "t-0" if stopped == "unknown" else directory], strict=True)
+    assert bad(found) == [("LDR-18", index.name)]
+    assert found.part is None or not [x for x in found.part.without if suffix in x]
+
+
+@pytest.mark.clause("LDR-18", "TIX-16")
+def test_without_its_time_index_a_segment_is_not_recovered_for_a_directory(directory: Path) -> None:
+    (directory / ".kafka_cleanshutdown").write_bytes(b"{}")
+    index = directory / "t-0" / f"{ZERO}.index"
+    index.unlink()
+    index.mkdir()
+    index.with_suffix(".timeindex").unlink()
+    found = engine.audit([directory], strict=True)
+    assert bad(found) == [("LDR-18", index.name), ("TIX-16", f"{ZERO}.log")]
+    assert found.findings[1].recovery.startswith("loading the log makes an empty one")
+
+
+@pytest.mark.clause("LDR-18")
+def test_damage_beside_a_directory_in_the_place_of_the_index_is_not_cut(directory: Path) -> None:
+    log = directory / "t-0" / f"{ZERO}.log"
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+    index = log.with_suffix(".index")
+    index.unlink()
+    index.mkdir()
+    (said,) = (f for f in engine.audit([directory], strict=True).findings if f.clause == "BAT-3")
+    assert said.recovery.endswith(
+        "a directory is in the place of the segment's offset index, which cannot be opened (LDR-18)"
+    )
+
+
+@pytest.mark.clause("LDR-5", "LDR-18")
+def test_an_index_beside_a_directory_in_the_place_of_its_log_stays(directory: Path) -> None:
+    folder = directory / "t-0" / f"{9:020}.log"
+    folder.with_suffix(".index").write_bytes(b"")
+    (told,) = engine.audit([directory], strict=True).findings
+    assert told.clause == "LDR-5"
+    folder.mkdir()
+    (told,) = engine.audit([directory], strict=True).findings
+    assert told.clause == "LDR-18"
+
+
+@pytest.mark.clause("PSM-19")
+def test_a_pipe_in_the_place_of_a_snapshot_is_named_wherever_it_stands(directory: Path) -> None:
+    """Kafka takes it for none, and waits for good where it would write one."""
+    for offset in (0, 2, 9):
+        snapshot = directory / "t-0" / f"{offset:020}.snapshot"
+        snapshot.unlink(missing_ok=True)
+        fifo(snapshot)
+        found = engine.audit([directory], strict=True)
+        assert (found.findings, found.problems) == ((), (f"{snapshot}: not a regular file",))
+        snapshot.unlink()
 
 
 @pytest.mark.clause("LDR-19")
@@ -239,6 +315,37 @@ def test_a_partition_number_that_is_none(directory: Path) -> None:
     found = engine.audit([directory], strict=True)
     assert bad(found) == [("LDR-19", f"t-{2**31}")]
     assert [p.partition for p in found.partitions] == [0, 2**31 - 1]
+
+
+@pytest.mark.clause("LDR-19")
+def test_an_empty_directory_in_the_place_of_the_marker_is_taken_for_it(directory: Path) -> None:
+    marker = directory / ".kafka_cleanshutdown"
+    marker.mkdir()
+    with (directory / "t-0" / f"{ZERO}.log").open("ab") as log:
+        log.write(bytes(range(7)))
+    found = engine.audit([directory], strict=True)
+    assert found.directories[0].clean is True
+    assert [(f.severity, f.clause) for f in found.findings] == [(Severity.ERROR, "BAT-1"), (Severity.WARNING, "LDR-19")]
+    assert found.findings[1].recovery.startswith("a restart takes it for the marker, and removes it")
+
+
+@pytest.mark.clause("LDR-19")
+def test_a_directory_in_the_place_of_the_marker_that_is_not_empty_cannot_be_removed(directory: Path) -> None:
+    marker = directory / ".kafka_cleanshutdown"
+    marker.mkdir()
+    (marker / "x").touch()
+    found = engine.audit([directory], strict=True)
+    assert found.directories[0].clean is False
+    (said,) = found.findings
+    assert (said.severity, said.clause) == (Severity.ERROR, "LDR-19")
+    assert "takes the directory out of service" in said.recovery
+
+
+@pytest.mark.clause("LDR-19")
+def test_a_link_to_nothing_is_no_marker(directory: Path) -> None:
+    (directory / ".kafka_cleanshutdown").symlink_to("nowhere")
+    found = engine.audit([directory], strict=True)
+    assert (found.directories[0].clean, found.findings) == (False, ())
 
 
 def test_loops_of_links_end(directory: Path) -> None:

@@ -141,6 +141,20 @@ def test_there_is_a_directory_for_each_replica() -> None:
     assert both.replay(partition(directories=[IDS[0]], partitionEpoch=50)) == "IMG-3"
 
 
+@pytest.mark.clause("IMG-3")
+def test_a_record_that_says_replicas_and_directories_says_as_many() -> None:
+    """PartitionRegistration.checkDirectories, Kafka 4.3.0: asked before those without a name are made to follow."""
+    for replicas in ([], [1, 2], [1, 2, 3]):
+        for n in range(5):
+            both = Both(topic(), partition())
+            other = n not in (0, len(replicas))
+            for record in (partition(replicas=replicas, directories=[NO_ID] * n, partitionEpoch=50),
+                           change(replicas=replicas, directories=[NO_ID] * n)):  # fmt: skip
+                assert both.replay(record) == ("IMG-3" if other else None)
+            assert both.replay(change(directories=[NO_ID] * n)) is None
+            assert both.partition.directories == (NO_ID,) * len(both.partition.replicas)
+
+
 @pytest.mark.clause("IMG-4")
 def test_with_a_topic_go_its_partitions_and_configurations() -> None:
     config = {"resourceType": 2, "name": "k", "value": "v"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,10 @@ DAMAGE: dict[str, tuple[Edit, str, int]] = {
         calmly(acl(GONE), acl(CLICKS), no_acl(GONE), no_acl(CLICKS)), "IMG-29", LATE,
     ),
     "directories that are fewer than replicas": (in_place(changed(0, CLICKS, directories=[GONE])), "IMG-3", LATE),
+    "directories without a name, of no replica": (
+        in_place(partition(0, CLICKS, replicas=[], isr=[], leaderEpoch=99, partitionEpoch=999, directories=["A" * 22])),
+        "IMG-3", LATE,
+    ),
     "a state that no leader has": (in_place(changed(0, CLICKS, leaderRecoveryState=7)), "IMG-3", LATE),
     "a leader's change that is not there": (replaced(FIRST_OF_4, NO_OP), "IMG-25", FIRST_OF_4),
     "a batch without an epoch": (in_epoch(LATE, -1), "IMG-25", LATE),
@@ -339,6 +344,7 @@ GOES_ON, LATER = "every replay takes it as it is", "a controller stops at the ne
         ([made("RemoveTopicRecord", topicId=GONE)], "IMG-2", LEFT_OUT),
         ([made("ClearElrRecord", topicName="other")], "IMG-2", LEFT_OUT),
         ([changed(0, CLICKS, directories=[GONE])], "IMG-3", LEFT_OUT),
+        ([changed(0, CLICKS, replicas=[], isr=[], directories=["A" * 22])], "IMG-3", LEFT_OUT),
         ([changed(0, CLICKS, leaderRecoveryState=7)], "IMG-3", LEFT_OUT),
         ([broker(1, EPOCH_1 - 1)], "IMG-6", GOES_ON),
         ([broker(9, 945)], "IMG-6", GOES_ON),
@@ -729,12 +735,171 @@ def test_a_snapshot_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     assert a.exit_code == 2
 
 
+# ---- a last known leader that is no replica
+@pytest.mark.clause("IMG-14")
+def test_a_last_known_leader_that_is_no_replica_is_sound_until_it_is_elected(tmp_path: Path) -> None:
+    """The records of ReplicationControlManager, Kafka 4.3.0: a replica that was added leads alone, is fenced, stops
+    uncleanly, and the reassignment is cancelled. The next record is one that it does not write: LeaderAcceptor throws
+    where it is asked for 3, and PartitionChangeBuilder by itself takes it."""
+    fenced = [made("BrokerRegistrationChangeRecord", 0, brokerId=b, brokerEpoch=b, fenced=1) for b in (1, 2, 3)]
+    unfenced = made("BrokerRegistrationChangeRecord", 0, brokerId=3, brokerEpoch=3, fenced=-1)
+    records: list[bytes | Sequence[bytes]] = [
+        level(30), *(broker(b, b) for b in (1, 2, 3)), topic(),
+        partition(replicas=[3, 1, 2], isr=[3], leader=3, addingReplicas=[3]), *fenced[:2],
+        [changed(isr=[], leader=-1, eligibleLeaderReplicas=[3], lastKnownElr=[3]), fenced[2]],
+        changed(eligibleLeaderReplicas=[]),
+        changed(isr=[1], leader=-1, replicas=[1, 2], addingReplicas=[]),
+        unfenced,
+    ]  # fmt: skip
+    assert found(tmp_path / "kafka", {LOG: written(batches_of(*records))}) == []
+    records.append(changed(isr=[3], leader=3, leaderRecoveryState=1, lastKnownElr=[]))
+    (finding,) = found(tmp_path / "elected", {LOG: written(batches_of(*records))})
+    assert (finding.clause, finding.offset) == ("IMG-14", 13)
+
+
+# ---- what cannot be read
+CUTS = 0, 262, 465, 719
+"""Where segments begin: epochs begin at 465 and at 627, and snapshots end at 208, 313, 427, 719 and 940."""
+
+
+def in_segments(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The log in several segments."""
+    batches = parsed(files[LOG])
+    held = {n: data for n, data in files.items() if n != LOG}
+    for base, upper in zip(CUTS, (*CUTS[1:], 945), strict=True):
+        held[f"{base:020}.log"] = written([b for b in batches if base <= b.base < upper])
+    return held
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+Put = Callable[[Path], None]
+
+
+def unread(folder: Path, n: int, put: Put = dangling) -> Path:
+    """The n-th segment cannot be read."""
+    log = folder / f"{CUTS[n]:020}.log"
+    log.unlink()
+    put(log)
+    return log
+
+
+@pytest.mark.parametrize("put", [fifo, loop, dangling])
+@pytest.mark.parametrize(("n", "until"), [(0, 313), (1, 719), (2, 719), (3, None)])
+def test_a_segment_that_cannot_be_read_is_told_and_is_no_evidence(
+    put: Put, n: int, until: int | None, tmp_path: Path
+) -> None:
+    folder = lay(tmp_path, in_segments(files_of(snapshots=True)))
+    assert audit([folder], strict=True).findings == ()
+    log = unread(folder, n, put)
+    a = audit([folder], strict=True)
+    assert a.findings == ()
+    upto = "" if until is None else f" up to the snapshot at offset {until}"
+    assert len(a.problems) == 2
+    assert f"{log}: its records are not replayed, nor what follows{upto}" in a.problems
+    assert (a.exit_code, a.metadata_records != ()) == (2, True)
+
+
+@pytest.mark.clause("IMG-2", "MRC-19", "IMG-21")
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_behind_the_next_snapshot_the_log_is_replayed_again(n: int, tmp_path: Path) -> None:
+    """Up to there only that is told for which the state need not be known."""
+    between, behind = next(o for o in NO_OPS if o > CUTS[n + 1]), LATE
+    unknown = changed(0, GONE, isr=[1])
+    for offset, record, told in (
+        (behind, unknown, ["IMG-2"]),
+        (between, unknown, ["IMG-2"] if n == 2 else []),
+        (between, b"\x01\x63\0\0", ["MRC-19"]),
+    ):
+        files = in_segments(edited(in_place(record, offset), snapshots=True))
+        folder = lay(tmp_path / f"{offset}-{len(record)}", files)
+        unread(folder, n)
+        a = audit([folder], strict=True)
+        assert [(f.clause, f.offset) for f in a.findings] == [(clause, offset) for clause in told]
+        assert a.exit_code == (1 if told else 2)
+
+
+@pytest.mark.clause("IMG-20")
+def test_a_transaction_may_have_ended_in_a_segment_that_cannot_be_read(tmp_path: Path) -> None:
+    """And another one may have begun in it."""
+    begin, end = made("BeginTransactionRecord", name="x"), made("EndTransactionRecord")
+    files = {
+        f"{base:020}.log": written(batches_of(*records, base=base))
+        for base, records in ((0, (level(30), begin)), (2, (NO_OP, end)), (4, (NO_OP, NO_OP)), (6, (end, begin, end)))
+    } | {f"{6:020}-{1:010}.checkpoint": written(snapshot_of(level(30)))}
+    folder = lay(tmp_path, files)
+    (folder / f"{2:020}.log").unlink()
+    dangling(folder / f"{2:020}.log")
+    assert [(f.clause, f.offset) for f in audit([folder], strict=True).findings] == [("IMG-13", 6)]
+
+
+@pytest.mark.clause("IMG-25")
+def test_an_epoch_that_no_leader_began_is_told_before_what_cannot_be_read(tmp_path: Path) -> None:
+    folder = lay(tmp_path, in_segments(edited(in_epoch(NO_OPS[-5], 9))))
+    data = folder / f"{CUTS[3]:020}.log"
+    batches = [b for b in parsed(data.read_bytes()) if b.base <= NO_OPS[-5]]
+    data.write_bytes(written(batches))
+    (folder / f"{NO_OPS[-5] + 1:020}.log").symlink_to("nowhere")
+    assert ("IMG-25", NO_OPS[-5]) in [(f.clause, f.offset) for f in audit([folder], strict=True).findings]
+
+
+@pytest.mark.clause("IMG-23")
+def test_quorum_state_is_held_against_what_was_read(tmp_path: Path) -> None:
+    files = in_segments(files_of(snapshots=True))
+    state = json.loads(files["quorum-state"])
+    for epoch, told in ((3, [("IMG-23", "leaderEpoch 3, where the log has epoch 4")]), (4, [])):
+        files["quorum-state"] = json.dumps({**state, "leaderEpoch": epoch}).encode()
+        folder = lay(tmp_path / str(epoch), files)
+        unread(folder, 3)
+        assert [(f.clause, f.message) for f in audit([folder], strict=True).findings] == told
+
+
+@pytest.mark.clause("IMG-34")
+def test_which_epoch_the_log_has_behind_damage_is_not_known(tmp_path: Path) -> None:
+    """The last batch of a segment begins an epoch, and is damaged."""
+    change = control(2, "LeaderChangeMessage", 2, leaderId=1)
+    damaged = bytearray(written([*batches_of(level(30), NO_OP), change]))
+    damaged[-1] ^= 1
+    files = {
+        f"{0:020}.log": bytes(damaged),
+        f"{3:020}.log": written(batches_of(NO_OP, base=3, epoch=2)),
+        f"{3:020}-{2:010}.checkpoint": written(snapshot_of(level(30), epoch=2)),
+    }
+    assert [f.clause for f in found(tmp_path, files)] == ["BAT-3"]
+
+
+def test_a_log_that_breaks_off_while_it_is_read_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("kafkaspec.audits.controller.metadata_image.stored", broken)
+    folder = lay(tmp_path, files_of())
+    a = audit([folder], strict=True)
+    assert (a.findings, a.exit_code) == ((), 2)
+    assert a.problems == (
+        f"{folder / LOG}: Input/output error", f"{folder / LOG}: its records are not replayed, nor what follows",
+    )  # fmt: skip
+
+
 @pytest.mark.clause("IMG-22")
 @pytest.mark.parametrize(
     ("name", "recovery"),
     [
         (f"{940:020}-{4:010}.checkpoint", "a node that loads"),
-        (f"{57:020}-{1:010}-17.checkpoint.part", "a node that loads"),
+        (f"{57:020}-{1:010}-17.checkpoint.part", "it is removed"),
+        (f"{57:020}-{1:010}.checkpoint.deleted", "it is removed"),
+        (f"{719:020}-{5:010}.checkpoint", "all of the log is removed, since this is further; then"),
+        ("0-0.checkpoint.deleted", "does not start"),
         ("0-0.checkpoint", "does not start"), ("bootstrap.checkpoint", "does not start"),
         (f"{1 << 63}-{4:010}.checkpoint", "does not start"), (f"{940:020}-{1 << 31:010}.checkpoint", "does not start"),
     ],
@@ -751,8 +916,31 @@ def test_a_snapshot_s_name_says_an_offset_and_an_epoch_and_it_is_a_file(
         (folder / name).write_bytes(written(snapshot_of()))
     else:
         (folder / name).mkdir()
-    (finding,) = audit([folder], strict=True).findings
+    (finding,) = (f for f in audit([folder], strict=True).findings if f.clause != "LDR-1")
     assert (finding.clause, Path(finding.file).name, recovery in finding.recovery) == ("IMG-22", name, True)
+
+
+@pytest.mark.clause("IMG-22")
+@pytest.mark.parametrize("suffix", ["-17.checkpoint.part", ".checkpoint.deleted", ".checkpoint"])
+def test_a_directory_that_a_start_would_remove_and_cannot(suffix: str, tmp_path: Path) -> None:
+    """KafkaRaftLog.recoverSnapshots, Kafka 4.3.0: what is below the log's beginning is to be removed, too."""
+    folder = begun_at(tmp_path, 7, 9) / "__cluster_metadata-0"
+    snapshot = folder / f"{6:020}-{1:010}{suffix}"
+    for content, severity, then in ((), 0, "it is removed"), (("x",), 3, "none: the node does not start"):
+        snapshot.mkdir(exist_ok=True)
+        for name in content:
+            (snapshot / name).touch()
+        (finding,) = (f for f in audit([tmp_path], strict=True).findings if f.clause == "IMG-22")
+        assert (finding.file, finding.severity, finding.recovery) == (str(snapshot), severity, then)
+
+
+@pytest.mark.clause("IMG-24")
+def test_of_the_snapshot_that_covers_the_beginning_a_start_asks_for_the_name(tmp_path: Path) -> None:
+    """Whoever loads it stops: one damage, one finding."""
+    folder = begun_at(tmp_path, 7) / "__cluster_metadata-0"
+    (folder / f"{8:020}-{1:010}.checkpoint").mkdir()
+    findings = [f for f in audit([tmp_path], strict=True).findings if f.clause[:3] == "IMG"]
+    assert [(f.clause, f.recovery) for f in findings] == [("IMG-22", "none: a node that loads the snapshot stops")]
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,19 @@ def test_a_checkpoint_file_on_a_disk(disk: Disk, tmp_path: Path) -> None:
     assert not disk.exists(file.path + ".tmp")
 
 
+@pytest.mark.clause("CKP-8")
+def test_a_start_takes_an_empty_directory_for_the_marker(tmp_path: Path) -> None:
+    """As Files.exists and Files.delete do. One that is not empty stays."""
+    checkpoints = impl.Checkpoints(str(tmp_path), RealDisk())
+    marker = tmp_path / ".kafka_cleanshutdown"
+    marker.mkdir()
+    checkpoints.begin_loading()
+    assert (checkpoints.had_clean_shutdown, marker.exists()) == (True, False)
+    (marker / "x").mkdir(parents=True)
+    with pytest.raises(OSError, match="not empty"):
+        checkpoints.begin_loading()
+
+
 @pytest.mark.clause("CKP-5")
 def test_of_two_entries_the_last_one_counts() -> None:
     data = b"0\n2\nt 0 5\nt 0 6\n"

@@ -34,12 +34,13 @@ from kafkaspec.judge.result import Job
 from kafkaspec.lockstep.shrink import shrunk
 from kafkaspec.lockstep.walk import tried_beside
 from kafkaspec.models.storage.log_loader import MODELS
+from kafkaspec.mutants.audit import log_file, one_record
 from kafkaspec.proofs.storage.log_loader import PROOFS
 from kafkaspec.prove.proof import Proof
 from kafkaspec.spec.storage import log_loader as spec
 from kafkaspec.spec.storage import log_loader_released, log_loader_trial
 from kafkaspec.spec.storage.log_loader import CLEANED, EPOCHS, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, name_of
-from tests.kafka import command
+from tests.kafka import command, run_class
 from tests.layers import a_row_of_verify, walked
 
 machine = spec.machine
@@ -720,6 +721,27 @@ def test_left_overs_are_named_with_what_a_start_does() -> None:
     found = list(audit.LeftoverCheck(log).end())
     assert [f.clause for f in found] == ["LDR-4", "LDR-2", "LDR-1", "LDR-1", "LDR-5"]
     assert {f.severity for f in found} == {Severity.LEFTOVER}
+
+
+@pytest.mark.deep
+@pytest.mark.clause("LDR-18")
+@pytest.mark.parametrize("offset", [2, 4, 6])
+def test_what_kafka_does_where_a_directory_is_in_the_place_of_a_producer_snapshot(tmp_path: Path, offset: int) -> None:
+    """After a kill the segment that ends there is emptied, and those behind it are gone; after a clean stop the load
+    fails."""
+    for clean in (False, True):
+        root = tmp_path / str(clean)
+        for base in (0, 2, 4):
+            for name, data in log_file("t-0", base, [one_record(n, leader_epoch=0) for n in (base, base + 1)]).items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_bytes(data)
+        (root / "t-0" / name_of(offset, SNAPSHOT)).mkdir()
+        if clean:
+            with pytest.raises(AssertionError, match="Is a directory"):
+                run_class("kafkaspec.target.OpenLog", str(root / "t-0"), "0", "true", "4096", "1048576")
+        else:
+            said = run_class("kafkaspec.target.OpenLog", str(root / "t-0"), "0", "false", "4096", "1048576")
+            assert orjson.loads(said)["logEnd"] == offset - 2
 
 
 @pytest.mark.clause("LDR-19")

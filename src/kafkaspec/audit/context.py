@@ -15,13 +15,12 @@ from kafkaspec.audit.metadata import Topics, topics_of
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, read_small
 from kafkaspec.impl.management import checkpoints, meta_properties
-from kafkaspec.impl.management.checkpoints import MARKER
 
 
 def with_own_files(place: Place) -> Place:
     """The place with the content of the directory's own files. A running broker writes its checkpoints behind its logs:
     read after the logs, they would say what the logs did not have yet."""
-    if MARKER in place.files.files:
+    if place.files.clean:
         return place
     files = {name: _read(file) if name in OF_A_DIRECTORY else file for name, file in place.files.files.items()}
     return replace(place, files=replace(place.files, files=files))
@@ -71,7 +70,7 @@ def contexts(places: Sequence[Place]) -> Iterator[list[Log]]:
         start = starts or {}
         high = offsets(place, "replication-offset-checkpoint") or {}
         cleaner = offsets(place, "cleaner-offset-checkpoint") or {}
-        clean = MARKER in place.files.files if place.whole else None
+        clean = place.files.clean if place.whole else None
         out = []
         for files in place.files.partitions:
             tp = checkpoints.TopicPartition(files.topic, files.partition)

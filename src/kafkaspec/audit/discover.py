@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.files import MARKER, Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.errors import UserError
-from kafkaspec.impl.common.files import File, why
+from kafkaspec.impl.common.files import File, is_empty, why
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 
 CURRENT = re.compile(r"([A-Za-z0-9._-]{1,249})-([0-9]{1,10})")
@@ -25,7 +25,7 @@ NUMBERED = re.compile(r"([0-9]{20})(\.log|\.index|\.timeindex|\.txnindex|\.snaps
 TRANSIENT = (".deleted", ".cleaned", ".swap")
 OF_A_DIRECTORY = {
     "meta.properties",
-    ".kafka_cleanshutdown",
+    MARKER,
     "recovery-point-offset-checkpoint",
     "replication-offset-checkpoint",
     "log-start-offset-checkpoint",
@@ -251,7 +251,10 @@ class _Walk:
         if partitions or whole:
             taken = list(self._taken(partitions))
             others = tuple(sorted(set(folders) - {f for f, _ in partitions}))
-            self.directories[real] = Place(LogDirectory(path, tuple(taken), files, others), whole)
+            if not os.path.exists(path / MARKER):  # a link to nothing: a start looks where it leads
+                files.pop(MARKER, None)
+            empty = path / MARKER in others and is_empty(path / MARKER)
+            self.directories[real] = Place(LogDirectory(path, tuple(taken), files, others, empty), whole)
             return True
         found = False
         for folder in sorted(folders):

@@ -516,8 +516,7 @@ def _audited(paths: Sequence[Path], fan: Fan, progress: Progress | None, strict:
     for n, place in enumerate(found.places):
         mine = tuple(s for i, s in enumerate(summaries) if owner[i] == n and s is not None)
         node, cluster = identity(place)
-        clean = ".kafka_cleanshutdown" in place.files.files
-        directories.append(Directory(place.files, mine, clean, node, cluster))
+        directories.append(Directory(place.files, mine, place.files.clean, node, cluster))
         if place.whole:
             wholes.append(directories[-1])
         elif mine and not any(s.segments for s in mine):

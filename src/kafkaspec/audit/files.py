@@ -11,6 +11,8 @@ from pathlib import Path
 
 from kafkaspec.impl.common.files import File
 
+MARKER = ".kafka_cleanshutdown"
+"""of a clean stop"""
 METADATA_TOPIC = "__cluster_metadata"
 """KRaft's log: no clients write to it."""
 
@@ -66,6 +68,10 @@ class PartitionFiles:
         """The directory of that name in it, in the place of a file."""
         return next((f for f in self.folders if f.name == name), None)
 
+    def in_place_of(self, segment: Segment, suffix: str) -> Path | None:
+        """The directory in the place of a segment's file."""
+        return self.folder(f"{segment.base_offset:020}{suffix}")
+
 
 @dataclass(frozen=True)
 class LogDirectory:
@@ -77,3 +83,10 @@ class LogDirectory:
     """the directory's own files by name: checkpoints, meta.properties, .kafka_cleanshutdown, .lock, leftover .tmp"""
     folders: tuple[Path, ...] = ()
     """sub-directories that are no partition's"""
+    empty_marker: bool = False
+    """one of these is in the place of the marker of a clean stop, and holds nothing"""
+
+    @property
+    def clean(self) -> bool:
+        """Whether a start takes the last stop for a clean one."""
+        return MARKER in self.files or self.empty_marker

@@ -241,8 +241,24 @@ CASES = {
     },
     **{
         f"a folder {name}": (lambda name=name: leftovers(folders=(name,)))
-        for name in ("x", "x.log", "x.index", f"{9:020}.log", f"{9:020}.timeindex", f"{9:020}.snapshot", "x.snapshot")
+        for name in (
+            "x",
+            "x.log",
+            "x.index",
+            f"{9:020}.log",
+            f"{9:020}.timeindex",
+            f"{9:020}.snapshot",
+            "x.snapshot",
+            f"{9:020}.txnindex",
+            f"{9:020}.x",
+        )
     },
+    "an index beside a folder with the name of its log": lambda: leftovers(
+        f"{5:020}.index", f"{6:020}.index", folders=(f"{5:020}.log",)
+    ),
+    "damage beside a folder with the name of the index": lambda: one(
+        seg(10, b(10), b(11, problem=3), index=None), seg(20, b(20)), clean=False, folders=(f"{10:020}.index",)
+    ),
     "an index without a segment, given alone": lambda: leftovers(f"{5:020}.index", alone=True),
     # ---- directories
     **{
@@ -250,6 +266,12 @@ CASES = {
         for name in (f"t-0.{AWAY}-delete", f"t-0.{AWAY}-future", f"t-0.{AWAY}-stray", "t-0")
     },
     "a folder that is no partition": lambda: one(seg(7, b(7)), folders=(), files={}, recovery={"t-0": 8}),
+    "a folder in the place of the marker of a clean stop": lambda: cases(
+        folder(part(seg(7, b(7))), clean=False, folders=(".kafka_cleanshutdown",))
+    ),
+    "a folder in the place of the marker, and one in it": lambda: cases(
+        folder(part(seg(7, b(7))), clean=False, folders=(".kafka_cleanshutdown", ".kafka_cleanshutdown/x"))
+    ),
     "folders that are no partitions": lambda: cases(
         folder(part(seg(7, b(7))), folders=("remote-log-index-cache", "lost+found", "x"))
     ),

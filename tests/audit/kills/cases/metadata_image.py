@@ -316,6 +316,30 @@ def long_number(digits: int) -> bytes:
     return STATE[:-1] + b',"x":' + b"9" * digits + b"}"
 
 
+def without_segment(
+    gone: int,
+    snapshots: dict[tuple[int, int], int],
+    *,
+    before: bytes = NO_OP,
+    behind: bytes = NO_OP,
+    epochs: tuple[int, int] = (1, 2),
+    more: dict[str, bytes] | None = None,
+) -> Callable[[], Case]:
+    """Three segments, at 0, 5 and 7, of which one is gone when it is read. The epochs of the first's last record and of
+    the last segment; snapshots with the epoch that their batches have."""
+
+    def make() -> Case:
+        first = [*batches_of(*BASE[:4]), *batches_of(before, base=4, epoch=epochs[0])]
+        second = [control(5, "LeaderChangeMessage", epochs[1]), *batches_of(partition(), base=6, epoch=epochs[1])]
+        third = batches_of(behind, NO_OP, base=7, epoch=epochs[1])
+        states = {of: snapshot_of(*BASE, epoch=epoch) for of, epoch in snapshots.items()}
+        segments = [seg(b[0].base, *(x.encoded() for x in b)) for b in (first, second, third)]
+        name = f"d/{NAME}/{segments[gone].base:020}.log"
+        return one(*segments, name=NAME, files=files(states, more or {}), gone=[name])
+
+    return make
+
+
 def with_gap_at_end() -> Case:
     """The log is not known to its end, and snapshots of another epoch are beside it."""
     batches = [*batches_of(*BASE), *batches_of(NO_OP, base=7)]
@@ -893,6 +917,63 @@ CASES: dict[str, Callable[[], Case]] = {
     "a log of epoch 4, and two metadata logs of the node": lambda: cases(
         *beside([(4, 0)])().folders, folder(part(seg(0, *(x.encoded() for x in batches_of(*BASE))), name=NAME),
         name="again", properties=meta(1, CLUSTER, None)),
+    ),
+    # ---- segments that are not read
+    **{
+        f"a segment is gone, {name}": make
+        for name, make in {
+            "and no snapshot follows": without_segment(1, {}),
+            "a snapshot where the next begins": without_segment(1, {(7, 2): 2}),
+            "a snapshot where the next begins, of another epoch": without_segment(1, {(7, 1): 1}),
+            "a snapshot in the next": without_segment(1, {(8, 2): 2}),
+            "a snapshot within": without_segment(1, {(6, 2): 2}),
+            "the first": without_segment(0, {(5, 1): 1}),
+            "the first, and nothing is known": without_segment(0, {}),
+            "the last": without_segment(2, {}),
+            "the last, and quorum-state is behind it": without_segment(2, {}, more={"quorum-state": QUORUM % (0, 0)}),
+            "the last, and a snapshot of an older epoch": without_segment(2, {(9, 1): 1}),
+            "the last, and one that is further": without_segment(2, {(9, 3): 3}),
+            "a record behind it": without_segment(1, {(7, 2): 2}, behind=changed(9)),
+            "a transaction before it": without_segment(1, {(7, 2): 2}, before=BEGIN),
+            "a transaction before it, and one ends behind it": without_segment(
+                1, {(7, 2): 2}, before=BEGIN, behind=END
+            ),
+            "a record that nobody reads before it": without_segment(1, {(7, 2): 2}, before=UNREAD),
+            "an epoch that no leader began before it": without_segment(1, {(7, 4): 4}, epochs=(3, 4)),
+            "the snapshot is gone, too": lambda: replace(
+                without_segment(1, {(7, 2): 2})(),
+                gone=[f"d/{NAME}/{5:020}.log", f"d/{NAME}/{7:020}-{2:010}.checkpoint"],
+            ),
+        }.items()
+    },
+    # ---- directories
+    **{
+        f"a folder {name}, the log from {base}": (
+            lambda name=name, base=base: log(*BASE, base=base, folders=(name,), clean=True)
+        )
+        for base in (0, 7)
+        for name in (
+            f"{6:020}-{1:010}.checkpoint", f"{7:020}-{1:010}.checkpoint", f"{12:020}-{1:010}.checkpoint",
+            f"{13:020}-{1:010}.checkpoint", f"{3:020}-{2:010}.checkpoint", f"{7:020}-{1:010}.checkpoint.deleted",
+            f"{7:020}-{1:010}-1.checkpoint.part", "7-1.checkpoint.deleted",
+        )
+    },
+    **{
+        f"a folder {name}, and one in it": (
+            lambda name=name: log(*BASE, base=7, folders=(name, f"{name}/x"), clean=True)
+        )
+        for name in (f"{6:020}-{1:010}.checkpoint", f"{7:020}-{1:010}.checkpoint.deleted")
+    },
+    "a folder with too high an offset, the log from 7": lambda: log(
+        *BASE, base=7, folders=(f"{1 << 63:020}-{1:010}.checkpoint",), clean=True
+    ),
+    "a folder that is further, behind damage": lambda: one(
+        seg(0, *(x.encoded() for x in batches_of(*BASE)), damaged(LogBatch(5, 1, [(None, NO_OP)]))), name=NAME,
+        folders=(f"{13:020}-{1:010}.checkpoint",),
+    ),
+    "two segments that overlap, and a damaged snapshot": lambda: one(
+        *(seg(n, *(x.encoded() for x in batches_of(*BASE, NO_OP, NO_OP, base=n))) for n in (0, 5)), name=NAME,
+        files=files({(6, 1): b"x" * 90}, {}),
     ),
     "two clusters": lambda: nodes((5, BASE, None), (5, BASE[:4], None), clusters=(CLUSTER, "another")),
 }  # fmt: skip

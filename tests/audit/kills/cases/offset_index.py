@@ -202,6 +202,10 @@ CASES = {
         f"no file and no batch, {x}": (lambda x=x: has(None, x, rows=[]))
         for x in ("closed, clean", "active, clean", "active, killed", "active, deleted", "active, given alone")
     },
+    "a directory in the place of the file": lambda: has(None, folders=(f"{10:020}.index",)),
+    "a directory in the place of the file, given alone": lambda: one(
+        seg(10, *batches(3), index=None), seg(40, b(40)), alone=True, folders=(f"{10:020}.index",)
+    ),
     "no file and one byte": lambda: has(None, "active, killed", rows=[], reason="1 byte", size=1),
     "neither index in any segment, given alone": lambda: one(
         seg(10, *batches(3), times=None, index=None), seg(40, b(40), times=None, index=None), alone=True

@@ -951,5 +951,9 @@ CASES: Mapping[str, Callable[[], Case]] = {
         }.items()
         for n in (-1, 0, 50, 99, 100, 101)
     },
+    "a directory in the place of the index": lambda: log(t(0, 1, 0), abort(1, 1), folders=(f"{0:020}.txnindex",)),
+    "a snapshot above the end that cannot be read": lambda: log(
+        p(0, 1, 0), snapshots={9: []}, clean=True, gone=(f"d/t-0/{9:020}.snapshot",)
+    ),
     **{f"walk {n}": (lambda n=n: walk(n)) for n in WALKS},
 }

@@ -174,6 +174,16 @@ CASES = {
     "a time index alone in one segment, given alone": lambda: one(
         seg(10, *batches(3), times=None, index=None), seg(40, b(40), index=None), alone=True
     ),
+    "a directory in the place of the file": lambda: has(None, folders=(f"{10:020}.timeindex",)),
+    "a directory in the place of the file, given alone": lambda: one(
+        seg(10, *batches(3), times=None), seg(40, b(40)), alone=True, folders=(f"{10:020}.timeindex",)
+    ),
+    **{
+        f"no file, and a directory in the place of the offset index, {x}": (
+            lambda x=x: has(None, x, index=None, folders=(f"{10:020}.index",))
+        )
+        for x in ("closed, clean", "closed, killed, below the recovery point")
+    },
     **{
         f"no file and no offset index, {x}": (lambda x=x: has(None, x, index=None))
         for x in ("closed, clean", "active, clean", "active, killed", "closed, killed, below the recovery point")
