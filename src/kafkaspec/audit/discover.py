@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kafkaspec.audit.files import MARKER, Kind, LogDirectory, PartitionFiles, Segment
+from kafkaspec.audit.files import Kind, LogDirectory, PartitionFiles, Segment
 from kafkaspec.errors import UserError
 from kafkaspec.impl.common.files import File, is_empty, why
+from kafkaspec.impl.management.checkpoints import MARKER
 from kafkaspec.spec.common.kafka import INT_MAX, LONG_MAX
 
 CURRENT = re.compile(r"([A-Za-z0-9._-]{1,249})-([0-9]{1,10})")

@@ -10,9 +10,8 @@ from enum import Enum
 from pathlib import Path
 
 from kafkaspec.impl.common.files import File
+from kafkaspec.impl.management.checkpoints import MARKER
 
-MARKER = ".kafka_cleanshutdown"
-"""of a clean stop"""
 METADATA_TOPIC = "__cluster_metadata"
 """KRaft's log: no clients write to it."""
 
