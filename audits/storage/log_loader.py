@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from kafkaspec.audit.check import Absent, ClusterCheck, Directory, DirectoryCheck, Facts, Log, LogCheck
-from kafkaspec.audit.files import MARKER, Kind, PartitionFiles, Segment
+from kafkaspec.audit.files import Kind, PartitionFiles, Segment
 from kafkaspec.audit.finding import Finding, Severity
 from kafkaspec.audits.common.findings import METADATA_TOPIC, MOST_FINDINGS
 from kafkaspec.contract.clauses import states
 from kafkaspec.impl.common.files import File
 from kafkaspec.impl.common.rows import Chunk, Ending
+from kafkaspec.impl.management.checkpoints import MARKER
 from kafkaspec.spec.common.kafka import LONG_MAX
 
 ALWAYS_COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
