@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from kafkaspec.audit.finding import Finding
 from kafkaspec.errors import UserError
 from kafkaspec.impl.controller import records as codec
 from kafkaspec.impl.controller.metadata_image import MetadataImage
+from tests.audit.test_unread import Put, dangling, fifo, loop
 from tests.controller.metadata_logs import (
     GONE,
     NO_OP,
@@ -769,21 +769,6 @@ def in_segments(files: dict[str, bytes]) -> dict[str, bytes]:
     for base, upper in zip(CUTS, (*CUTS[1:], 945), strict=True):
         held[f"{base:020}.log"] = written([b for b in batches if base <= b.base < upper])
     return held
-
-
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def loop(path: Path) -> None:
-    path.symlink_to(path.name)
-
-
-def dangling(path: Path) -> None:
-    path.symlink_to("nowhere")
-
-
-Put = Callable[[Path], None]
 
 
 def unread(folder: Path, n: int, put: Put = dangling) -> Path:
