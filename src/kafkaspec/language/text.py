@@ -775,8 +775,9 @@ def _compiled(tree: ast.FunctionDef, f: FunctionType, extra: dict[str, Any]) -> 
     names.update(extra)
     try:
         code = compile(module, file, "exec", optimize=0)  # `assert` has its meaning also where Python leaves it out
-    except SyntaxError as e:  # the text is Python: what it is written as has more blocks than Python takes
-        fail(file, e.lineno or tree.lineno, f"{e.msg}: each `elif` is within the one before")
+    except SyntaxError as e:  # the text is Python, and what it is written as may have more blocks than Python takes
+        why = ": each `elif` is within the one before" if "nested blocks" in e.msg else ""
+        fail(file, e.lineno or tree.lineno, f"{e.msg}{why}")
     exec(code, names)  # the model's own text, rewritten
     out = names[tree.name]
     assert isinstance(out, FunctionType)
