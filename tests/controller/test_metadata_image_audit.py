@@ -828,6 +828,17 @@ def test_a_transaction_may_have_ended_in_a_segment_that_cannot_be_read(tmp_path:
     assert [(f.clause, f.offset) for f in audit([folder], strict=True).findings] == [("IMG-13", 6)]
 
 
+@pytest.mark.clause("IMG-20")
+def test_a_transaction_may_have_ended_in_a_last_segment_that_cannot_be_read(tmp_path: Path) -> None:
+    begin, end = made("BeginTransactionRecord", name="x"), made("EndTransactionRecord")
+    records = ((0, (level(30), begin)), (2, (NO_OP, end)))
+    folder = lay(tmp_path, {f"{base:020}.log": written(batches_of(*of, base=base)) for base, of in records})
+    (folder / f"{2:020}.log").unlink()
+    assert [f.clause for f in audit([folder], strict=True).findings] == ["IMG-20"]
+    dangling(folder / f"{2:020}.log")
+    assert audit([folder], strict=True).findings == ()
+
+
 @pytest.mark.clause("IMG-25")
 def test_an_epoch_that_no_leader_began_is_told_before_what_cannot_be_read(tmp_path: Path) -> None:
     folder = lay(tmp_path, in_segments(edited(in_epoch(NO_OPS[-5], 9))))
